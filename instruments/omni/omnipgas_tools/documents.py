@@ -25,15 +25,26 @@ class DocumentError(Exception):
     """The file and what is wrong with it, in a line."""
 
 
+def load(path: Path) -> Any:
+    """The JSON content of a file that has no schema. Raises DocumentError."""
+    try:
+        return json.loads(_text(path))
+    except (ValueError, RecursionError) as error:
+        raise DocumentError(f"{path} is no JSON file: {error}") from error
+
+
 def read(path: Path, schema: Path) -> dict[str, Any]:
     """The content of a file that fulfils a JSON schema, as parse() has it. Raises DocumentError."""
+    return parse(_text(path), str(path), schema)
+
+
+def _text(path: Path) -> str:
     try:
-        text = files.read(path)
+        return files.read(path)
     except OSError as error:
         raise DocumentError(f"{path}: {error.strerror}") from error
     except ValueError as error:
         raise DocumentError(f"{path} is damaged: {error}") from error
-    return parse(text, str(path), schema)
 
 
 def parse(text: str, source: str, schema: Path) -> dict[str, Any]:

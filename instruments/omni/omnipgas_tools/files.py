@@ -14,19 +14,23 @@ from typing import IO
 
 COMPRESSED = ".gz"
 MOST_LINKS = 40
+MAGIC = b"\x1f\x8b"  # with which what is compressed begins, whatever its name
 MOST = 1 << 29  # bytes of a file's text, uncompressed
 
 
 def read(path: Path) -> str:
-    """The text of a file. Raises OSError; ValueError if it is damaged, or its text longer than MOST."""
+    """The text of a file, without a byte order mark. Raises OSError; ValueError if it is damaged, no UTF-8, or its text
+    longer than MOST."""
     try:
-        with gzip.open(path) if path.suffix == COMPRESSED else path.open("rb") as file:
+        with path.open("rb") as plain:
+            compressed = plain.read(len(MAGIC)) == MAGIC
+        with gzip.open(path) if compressed else path.open("rb") as file:
             content = file.read(MOST + 1)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ValueError(str(error)) from error
     if len(content) > MOST:
         raise ValueError(f"it holds more than {MOST >> 20} MiB of text")
-    return content.decode()
+    return content.decode("utf-8-sig")
 
 
 def write(path: Path, text: str) -> None:

@@ -138,6 +138,28 @@ def test_a_traced_program_that_is_not_there_is_named(monkeypatch: pytest.MonkeyP
         tracers.choose(tmp_path, ["true", "-n", "2", "./nosuch"])
 
 
+def test_where_no_program_says_its_mpi_each_process_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the launcher's MPI, of which it has two libraries; that which would cut off handles last."""
+    launcher, script = tmp_path / "mpich/bin/mpiexec", tmp_path / "run.py"
+    launcher.parent.mkdir(parents=True)
+    launcher.write_text("#!/bin/sh\n")
+    launcher.chmod(0o755)
+    script.write_text("pass\n")
+    near = str(tmp_path / "mpich")
+    made = [
+        Tracer("intel", "libmpi.so.12", "/opt/intel", "intel.so"), Tracer("mpich", "libmpi.so.12", near, "mpich.so"),
+        Tracer("mpich-abi", "libmpi_abi.so.1", near, "abi.so"), Tracer("openmpi", "libmpi.so.40", "/opt/o", "o.so"),
+        Tracer("omnipgas", "libomnipgas.so.0", "", "own.so"), Tracer("openmpi-debian", "libmpi.so.40", "", "d.so"),
+    ]  # fmt: skip
+    monkeypatch.setattr(tracers, "available", lambda build: made)
+    monkeypatch.setattr(tracers, "loaded_library", lambda program: None)
+    monkeypatch.setattr(tracers.catalog, "sources", lambda build: None)
+    chosen = tracers.choose(tmp_path, [str(launcher), "-n", "2", "true", str(script)])
+    assert (chosen.name, chosen.path) == ("mpich-abi, mpich", "abi.so:mpich.so")
+    assert chosen.preload(tmp_path)["OMPL_TRACE_SEVERAL"] == "1"
+    assert "OMPL_TRACE_SEVERAL" not in made[0].preload(tmp_path)
+
+
 def test_pingpong_of_the_twin(tmp_path: Path) -> None:
     built("raw")
     content, _ = result("pingpong", "--quick", "--libs", "raw", "--threads", "1,2", "--sizes", "8,4096",

@@ -353,6 +353,14 @@ class Command(Traced):
         shown = self.omni("show", self.folder)
         self.assertEqual(shown.stdout.count(" Send "), 10, shown.stderr)
 
+    def test_the_mpi_that_a_process_loads_decides(self) -> None:
+        """No program here is linked with it, as of Python."""
+        done = self.trace(program_without_mpi("module"), program_as_library("ends"), "finish", "10")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        text = json.loads((self.folder / "trace.json").read_text())
+        self.assertEqual((text["ranks"], text["complete"]), (2, True))
+        self.assertIn(INTERPOSER[Run.name], text["tracer"].split(", "))
+
     def test_a_program_that_dies(self) -> None:
         done = self.trace(program("ends"), "kill", "10")
         self.assertNotEqual(done.returncode, 0)

@@ -121,9 +121,10 @@ void start(uint64_t begin, uint64_t end, void* caller) {
   const char* const folder = std::getenv("OMPL_TRACE_DIR");
   if (folder == nullptr) return;
   if (dlopen(OMPL_TRACE_LIBRARY, RTLD_LAZY | RTLD_NOLOAD) == nullptr) {
-    std::fprintf(stderr, "ompl trace: the program has another MPI than " OMPL_TRACE_LIBRARY
-                         "; nothing is recorded\n");
-    return;
+    if (std::getenv("OMPL_TRACE_SEVERAL") == nullptr)
+      std::fprintf(stderr, "ompl trace: the program has another MPI than " OMPL_TRACE_LIBRARY
+                           "; nothing is recorded\n");
+    return;  // else one of the others, behind this, is for it
   }
   int level = MPI_THREAD_SINGLE;
   OMPL_REAL(PMPI_Query_thread)(&level);
@@ -220,8 +221,9 @@ int PMPI_Abort(MPI_Comm, int) OMPL_ALSO_AS(MPI_Abort);
 
 // What it does is a tracer's to say: levels 1 and 0 mark the part of a program whose time is asked for.
 int MPI_Pcontrol(const int level, ...) {
-  ompl::trace::note(ompl::trace::Kind::kPcontrol, __builtin_return_address(0), level);
-  return MPI_SUCCESS;
+  if (ompl::trace::note(ompl::trace::Kind::kPcontrol, __builtin_return_address(0), level))
+    return MPI_SUCCESS;
+  return OMPL_REAL(PMPI_Pcontrol)(level);  // of another interposer, perhaps
 }
 int PMPI_Pcontrol(int, ...) OMPL_ALSO_AS(MPI_Pcontrol);
 

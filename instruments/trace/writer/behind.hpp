@@ -13,14 +13,16 @@ namespace ompl::trace {
 
 enum class Symbol { function, data };
 
-// Ends the process if there is none. Of functions that behind this interposer is wanted; of data that which everybody uses:
-// a program may have a copy of its own, which is then the library's too.
+// Ends the process if there is none. Functions are those of the library, wherever it was loaded; if it was not, those
+// behind this interposer, which may be another one, for another MPI. Of data that is wanted which everybody uses: a
+// program may have a copy of its own, which is then the library's too.
 inline void* find_symbol(const char* name, Symbol kind) {
-  void* at = dlsym(kind == Symbol::function ? RTLD_NEXT : RTLD_DEFAULT, name);
-  if (at == nullptr) {  // a library that was loaded later, by name
+  void* at = kind == Symbol::data ? dlsym(RTLD_DEFAULT, name) : nullptr;
+  if (at == nullptr) {
     void* const library = dlopen(OMPL_TRACE_LIBRARY, RTLD_LAZY | RTLD_NOLOAD);
     at = library != nullptr ? dlsym(library, name) : nullptr;
   }
+  if (at == nullptr) at = dlsym(RTLD_NEXT, name);
   if (at == nullptr) {
     std::fprintf(stderr,
                  "ompl trace: no %s in this process: it was traced for " OMPL_TRACE_LIBRARY "\n", name);

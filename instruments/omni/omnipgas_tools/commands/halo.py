@@ -29,7 +29,7 @@ NEIGHBORS = typer.Option(
 )  # fmt: skip
 BYTES = typer.Option(
     "80000", "--bytes", metavar="N|A:B",
-    help="Bytes each way with each neighbour; A:B: from B with the nearest down to A.",
+    help="Bytes each way with each neighbour; as A:B, from B with the nearest down to A.",
 )  # fmt: skip
 PATTERN = typer.Option(
     None, "--pattern", metavar="FILE", help='Reads the pattern instead of a ring: lines "sender receiver bytes".'

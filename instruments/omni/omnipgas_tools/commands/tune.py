@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from omnipgas_tools import files
+from omnipgas_tools import documents, files
 from omnipgas_tools.documents import DocumentError
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure import results
@@ -87,11 +87,11 @@ def replay(recording: Path = RECORDING, json: Optional[str] = JSON) -> None:
     check_writable(json, "--json")
     with refusing(RunError, writing=recording, verb="read"):
         try:
-            content = json_.loads(recording.read_text())
+            content = documents.load(recording)
             if content["schema"] != RECORDING_SCHEMA:
                 raise ValueError(f"its schema is not {RECORDING_SCHEMA}")
             found = runs.replay(catalog.build_dir(), content["recordings"])
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (DocumentError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise refuse(f"{recording} is no recording of omni tune record: {error}") from error
     console_beside(json).print(_replays(found))
     if json:

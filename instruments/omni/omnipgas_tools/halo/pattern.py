@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from omnipgas_tools import files
+
+DIGITS = 18  # of a number in a file, at most
+
 
 class PatternError(Exception):
     """There is no such pattern; the text says why and what to do."""
@@ -72,15 +76,15 @@ def read(path: Path, ranks: int | None = None) -> Pattern:
     PatternError."""
     messages: dict[tuple[int, int], int] = {}
     try:
-        lines = path.read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = files.read(path).splitlines()
+    except (OSError, ValueError) as error:
         raise PatternError(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}") from error
     for number, line in enumerate(lines, 1):
         words = line.partition("#")[0].split()
         if not words:
             continue
-        if len(words) != 3 or not all(word.isdecimal() for word in words):
-            raise PatternError(f'{path}:{number}: "{line.strip()}" is not "sender receiver bytes"')
+        if len(words) != 3 or not all(word.isascii() and word.isdecimal() and len(word) <= DIGITS for word in words):
+            raise PatternError(f'{path}:{number}: {line.strip()[:60]!a} is not "sender receiver bytes"')
         one, other, size = map(int, words)
         if size == 0:
             raise PatternError(f"{path}:{number}: a message has at least one byte")

@@ -19,9 +19,9 @@ from omnipgas_tools.libraries import catalog
 from omnipgas_tools.libraries.compilers import FailedError, Target, arguments_of_build, is_old, targets
 
 SOURCES = ("calls.table", "kinds.def", "generate.py", "format.hpp", "mpi/*", "writer/*")  # in instruments/trace/
-# It is loaded into programs that may have another C++ library, or none.
+# It is loaded into programs that may have another C++ library, or none, and beside others of its kind.
 FLAGS = ["-std=c++20", "-O2", "-g1", "-fPIC", "-shared", "-fno-exceptions", "-fno-rtti", "-fvisibility-inlines-hidden",
-         "-static-libgcc"]  # fmt: skip
+         "-static-libgcc", "-Wl,-Bsymbolic"]  # fmt: skip
 LIBRARY = re.compile(r"libmpi(?:ch|_abi)?\.so\.\d+")  # of MPICH, Intel MPI, Open MPI, and the standard's interface
 
 
@@ -32,7 +32,7 @@ class Tracer:
     name: str  # row of peers.toml; -abi: its form with the standard's interface
     library: str  # what its programs load: libmpi.so.12
     prefix: str  # where that MPI is installed; empty: with the system
-    path: str  # of the interposer; in its file perhaps relative to it
+    path: str  # of the interposer, in its file perhaps relative to it; of several one behind the other, joined by ":"
 
     def environment(self, out: Path) -> dict[str, str]:
         """All variables under which a launcher's ranks leave a trace in a folder that is there."""
@@ -42,7 +42,8 @@ class Tracer:
         """Those that are added for it."""
         others = os.environ.get("LD_PRELOAD")
         preload = f"{self.path}:{others}" if others else self.path
-        return {"LD_PRELOAD": preload, "OMPL_TRACE_DIR": str(out.absolute())}
+        several = {"OMPL_TRACE_SEVERAL": "1"} if ":" in self.path else {}
+        return {"LD_PRELOAD": preload, "OMPL_TRACE_DIR": str(out.absolute()), **several}
 
     def write(self) -> None:
         """Leaves this beside the interposer."""

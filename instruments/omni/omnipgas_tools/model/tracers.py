@@ -9,11 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from omnipgas_tools.libraries import catalog, installation
-from omnipgas_tools.libraries.compilers import FailedError, targets
+from omnipgas_tools.libraries.compilers import FailedError, Target, targets
 from omnipgas_tools.model.build_tracers import LIBRARY, Tracer, compile_installed, describe, name_of
 from omnipgas_tools.model.program import ModelError
 
 LDD_LIMIT = 30  # seconds
+NARROW = re.compile(r"libmpi(ch)?\.so\.12")  # of MPICH and Intel MPI, whose handles have 32 bits
 OWN = re.compile(r"libomnipgas\.so\.\d+")  # of programs of this layer
 
 
@@ -63,26 +64,42 @@ def loaded_library(program: str) -> tuple[str, Path] | None:
 
 
 def choose(build: Path, command: list[str], name: str | None = None) -> Tracer:
-    """The interposer for a command line: that of the first program in it that is linked with an MPI, else that of
-    the launcher's own MPI. An installation compiles it if it has not yet."""
+    """The interposer for a command line: that of the first program in it that is linked with an MPI. Where none is, as
+    of Python and of scripts, those of the launcher's MPI: each process then uses that of the library which it loads.
+    An installation compiles those that it has not yet."""
     chosen = _choose(build, command, name)
-    if catalog.sources(build) is None:
-        return chosen
-    target = next(one for one in targets(build)[0] if one.name == chosen.name)
+    if catalog.sources(build) is not None:
+        for one in chosen:
+            target = next(target for target in targets(build)[0] if target.name == one.name)
+            _compile(build, target)
+    return _joined(chosen)
+
+
+def _compile(build: Path, target: Target) -> None:
     try:
-        installation.ready(build, target, name_of(chosen.name), lambda place: compile_installed(target, build, place))
+        installation.ready(build, target, name_of(target.name), lambda place: compile_installed(target, build, place))
     except catalog.MissingError as missing:
         raise NoTracerError(str(missing)) from missing
-    return chosen
 
 
-def _choose(build: Path, command: list[str], name: str | None) -> Tracer:
+def _joined(chosen: list[Tracer]) -> Tracer:
+    """One that is several. Each hands on the calls of a process that has another MPI than its own; one with narrow
+    handles would cut off others' handles, so those come last."""
+    if len(chosen) == 1:
+        return chosen[0]
+    order = sorted(chosen, key=lambda one: NARROW.fullmatch(one.library) is not None)
+    names, paths = (sep.join(words) for sep, words in
+                    ((", ", [one.name for one in order]), (":", [one.path for one in order])))  # fmt: skip
+    return Tracer(names, "", "", paths)
+
+
+def _choose(build: Path, command: list[str], name: str | None) -> list[Tracer]:
     tracers = available(build)
     if name is not None:
         if not (named := [tracer for tracer in tracers if tracer.name == name]):
             known = ", ".join(tracer.name for tracer in tracers) or "none"
             raise NoTracerError(f"no interposer for {name}; there are {known}")
-        return named[0]
+        return named
     if not tracers:
         raise NoTracerError(f"there is no interposer: {_remedy(build)}")
     for word in command:
@@ -92,12 +109,19 @@ def _choose(build: Path, command: list[str], name: str | None) -> Tracer:
         library, path = found
         if not (fitting := [tracer for tracer in tracers if tracer.library == library]):
             raise NoTracerError(f"{word} uses {path}, for which there is no interposer: {_remedy(build)}")
-        return _nearest(fitting, path)
+        return [_nearest(fitting, path)]
+    return _of_launcher(tracers, command)
+
+
+def _of_launcher(tracers: list[Tracer], command: list[str]) -> list[Tracer]:
+    """Those of the launcher's MPI, one for each of its libraries, for a command of which no program is linked with an
+    MPI. Not those of other MPIs: programs ask by weak references whether their MPI has a function, and would find
+    these."""
     launcher = shutil.which(command[0])
     if launcher is None:
         raise NoTracerError(f"{command[0]}: no such program")
     if near := [tracer for tracer in tracers if _inside(Path(launcher), tracer.prefix)]:
-        return near[0]
+        return near
     if absent := [word for word in command if word.startswith(("/", "./", "../")) and not Path(word).exists()]:
         raise NoTracerError(f"{absent[0]}: no such program")
     raise NoTracerError(

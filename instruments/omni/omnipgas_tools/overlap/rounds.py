@@ -101,7 +101,10 @@ class Journal:
         self.records: list[Record] = []
         if path is None:
             return
-        text = path.read_text() if path.exists() else ""
+        try:
+            text = files.read(path) if path.exists() else ""
+        except (OSError, ValueError) as error:
+            raise JournalError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
         # The last line is torn if its writer was killed.
         lines = text[: text.rfind("\n") + 1].splitlines()
         if lines:
@@ -113,7 +116,7 @@ class Journal:
             first, *rest = map(json.loads, lines)
             differs = [name for name in study if first.get(name) != study[name]]
             self.records = [_record(one) for one in rest] if not differs else []
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise JournalError(f"{self.path} is no journal of omni overlap: {error}") from error
         if differs:
             raise JournalError(

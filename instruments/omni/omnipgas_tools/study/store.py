@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from omnipgas_tools import files
+from omnipgas_tools import documents, files
 from omnipgas_tools.measure import results
 from omnipgas_tools.study.plan import Plan
 
@@ -50,11 +50,9 @@ class Store:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text())
-    except OSError as error:
-        raise StoreError(f"{path}: {error.strerror}") from error
-    except ValueError as error:
-        raise StoreError(f"{path}: not a JSON file") from error
+        content = documents.load(path)
+    except documents.DocumentError as error:
+        raise StoreError(str(error)) from error
     if not isinstance(content, dict) or any(not isinstance(content.get(name), dict) for name in SECTIONS):
         raise StoreError(f"{path}: not the result of a study")
     return content
