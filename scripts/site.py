@@ -67,7 +67,8 @@ def linked(path: Path, names: dict[Path, str]) -> str:
         if name is None:
             return label
         here = Path(names[path]).parent
-        return f"[{label}]({os.path.relpath(name, here)}.{'rst' if api else 'md'}{'#' if anchor else ''}{anchor})"
+        target = os.path.relpath(f"{name}.{'rst' if api else 'md'}", here)
+        return f"[{label}]({target}{'#' if anchor else ''}{anchor})"
 
     return LINK.sub(turn, path.read_text())
 
