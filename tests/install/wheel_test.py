@@ -101,7 +101,8 @@ def main(build: Path) -> int:
         expect(needs is not None and "omnipgas" in needs[1].split(", "), "the tools need the layer")
         use(place)
         run(place, *pip, "uninstall", "-q", "-y", "omnipgas", "omnipgas-tools")
-        left = [path for path in place.rglob("*") if path.is_file() and re.search("omnipgas|^omni|^ompl|^osh|shmem", path.name)]
+        ours = re.compile("omnipgas|^omni|^ompl|^osh|shmem")
+        left = [path for path in place.rglob("*") if path.is_file() and ours.search(path.name)]
         expect(not left, f"uninstalling leaves nothing: {left}")
     return 0
 
