@@ -47,11 +47,12 @@ def wrong_inputs(launcher: list[str], builder: Builder, folder: Path) -> None:
     source = folder / "broken.cpp"
     source.write_text(broken.replace(line, line.replace("version(step - 1)", "version(step)")))
     core = builder.source / "core"
-    command = ["c++", "-std=c++20", "-O1", "-w", "-pthread", "-isystem", core, f"-I{ROOT / 'include'}",
-               f"-I{ROOT / 'clients/tasklet/taskbench'}", source, "-o", folder / "broken", builder.core(),
-               f"-L{builder.build / 'lib'}", "-lomnipgas", f"-Wl,-rpath,{builder.build / 'lib'}"]  # fmt: skip
+    places = [f"-I{ROOT / 'include'}", f"-I{ROOT / 'clients/tasklet/taskbench'}"]
+    libraries = [f"-L{builder.build / 'lib'}", "-lomnipgas", f"-Wl,-rpath,{builder.build / 'lib'}"]
+    command: list[str | Path] = ["c++", "-std=c++20", "-O1", "-w", "-pthread", "-isystem", core, *places, source]
+    command += ["-o", folder / "broken", builder.core(), *libraries]
     subprocess.run(command, check=True, timeout=LIMIT)
-    job = [*launcher, "-n", "2", folder / "broken", "-type", "stencil_1d", "-steps", "50", "-width", "4"]
+    job = [*launcher, "-n", "2", str(folder / "broken"), "-type", "stencil_1d", "-steps", "50", "-width", "4"]
     done = subprocess.run(job, capture_output=True, text=True, timeout=LIMIT, check=False)
     assert done.returncode != 0, "wrong inputs went unnoticed"
     assert "Assertion" in done.stderr, done.stderr

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from commands import refusal
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.targets import targets, tasks
 from omnipgas_tools.targets.target import at_most
 from omnipgas_tools.tasks import bounds, plan
@@ -176,7 +177,7 @@ def test_arguments_are_those_that_task_bench_takes(pattern: str) -> None:
 
 def test_forms_and_layouts() -> None:
     assert plan.layouts("2x1, 1x2,2x1") == [Layout(2, 1), Layout(1, 2)]
-    assert {layout.cores for layout in plan.layouts("")} == {plan.catalog.cores()}
+    assert {layout.cores for layout in plan.layouts("")} == {catalog.cores()}
     assert plan.fits("mpi", Layout(1, 2))
     assert plan.fits("openmp", Layout(2, 1))
     assert not plan.fits("ompl", Layout(2, 2))
