@@ -43,7 +43,8 @@ struct Members {
 [[nodiscard]] inline bool goes_to_ranks(trace::Group group) {
   using enum trace::Group;
   return group == kSend || group == kReceive || group == kPostSend || group == kPostReceive ||
-         group == kMakeSend || group == kMakeReceive || group == kCollective || group == kPostCollective;
+         group == kMakeSend || group == kMakeReceive || group == kCollective ||
+         group == kPostCollective;
 }
 
 // What a rank exchanges in a halo of this layer with each neighbour: bytes of an exchange.

@@ -14,7 +14,8 @@ namespace ompl::model {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> kModels{"loggps", "loggp-1", "loggp-2", "loggops-mpi", "curve"};
+constexpr std::array<std::string_view, 5> kModels{"loggps", "loggp-1", "loggp-2", "loggops-mpi",
+                                                  "curve"};
 // In parameter files; its old name, too. The parameters are those of LogGOPS, the replay is not (docs/model.md).
 constexpr std::string_view kLogGopsParameters = "loggops";
 constexpr std::array<std::string_view, 3> kMachines{"cenju4", "myrinet", "fast-ethernet"};
@@ -97,9 +98,9 @@ std::vector<LengthRow> length_rows(const nlohmann::json& object, Model model) {
            gap);
   std::vector<LengthRow> rows;
   for (const nlohmann::json& row : object[key]) {
-    rows.push_back(
-        {length(row, "bytes"), quantity(row, "o_send", kTimes), quantity(row, "o_recv", kTimes),
-         is_curve ? quantity(row, gap, kTimes) : quantity(row, gap, kRates)});
+    rows.push_back({length(row, "bytes"), quantity(row, "o_send", kTimes),
+                    quantity(row, "o_recv", kTimes),
+                    is_curve ? quantity(row, gap, kTimes) : quantity(row, gap, kRates)});
     if (rows.size() > 1 && rows.back().bytes <= rows[rows.size() - 2].bytes)
       refuse("the lengths of {} must rise", name_of(model));
   }

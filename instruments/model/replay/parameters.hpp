@@ -42,7 +42,8 @@ enum Term : uint8_t {
 // interpolated.
 struct LengthRow {
   uint64_t bytes;
-  double send, recv, gap;  // o of MPI_Send, o of MPI_Recv, G per byte; curve: time on the wire without L
+  double send, recv,
+      gap;  // o of MPI_Send, o of MPI_Recv, G per byte; curve: time on the wire without L
 };
 
 struct Parameters {
