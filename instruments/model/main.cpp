@@ -205,7 +205,7 @@ void declare_common(CLI::App* command, Request& request) {
       ->required();
   command->add_option("--params", request.parameters, "file, or cenju4, myrinet, fast-ethernet")
       ->required();
-  command->add_option("--model", request.model, "loggps, loggp-1, loggp-2, loggops; loggps");
+  command->add_option("--model", request.model, "loggps, loggp-1, loggp-2, loggops-mpi, curve; loggps");
   command->add_option("--json", request.json, "file for the result; - (standard output)");
   command->add_flag("--no-sharing", request.no_sharing,
                     "messages do not share their receiver's bandwidth");

@@ -84,9 +84,9 @@ std::string CallReader::name(const Record& call) const {
   return name == nullptr ? "an unknown call" : name;
 }
 
-void CallReader::opaque(const Record& call) {
+void CallReader::opaque(const Record& call, const char* why) {
   add({.kind = OpKind::compute, .ns = ns(call.begin, call.end)});
-  ++not_modelled_[name(call)];
+  ++not_modelled_[name(call) + why];
   if (trace::group_of(call.kind) == Group::kPostCollective) open(call.request, Op::kNoRequest);
 }
 
@@ -125,6 +125,8 @@ void CallReader::translate(const CallView& view) {
     polled_sites_.push_back(call.site);
   }
   if ((call.flags & Flag::kFailed) != 0) return opaque(call);
+  if (goes_to_ranks(trace::group_of(call.kind)) && group(call.comm).outside)
+    return opaque(call, " in a communicator with spawned processes");
   switch (trace::group_of(call.kind)) {
     case Group::kProcess:
       over_ = call.kind == Kind::kFinalize || call.kind == Kind::kAbort;
@@ -213,7 +215,7 @@ void CallReader::start(const CallView& view) {
   for (const uint32_t request : view.requests()) {
     const auto made = persistent_.find(request);
     const Record* const known = made != persistent_.end() ? &made->second : made_elsewhere(request);
-    if (known != nullptr) {
+    if (known != nullptr && !group(known->comm).outside) {
       post(*known);
     } else {
       opaque(*view.call);

@@ -27,6 +27,7 @@ struct Members {
   uint32_t number;  // the same at all members
   uint32_t rank, size;
   const trace::CommunicatorInfo* info;
+  bool outside = false;  // some member is no rank of the trace: a process that was spawned
 
   // `caller`: the rank of the trace that names the peer, for messages.
   [[nodiscard]] uint32_t world_rank(uint32_t caller, int64_t peer) const {
@@ -37,6 +38,14 @@ struct Members {
     return ranks.empty() ? static_cast<uint32_t>(peer) : ranks[static_cast<std::size_t>(peer)];
   }
 };
+
+// Whether calls of the group go to ranks of their communicator.
+[[nodiscard]] inline bool goes_to_ranks(trace::Group group) {
+  using enum trace::Group;
+  return group == kSend || group == kReceive || group == kPostSend || group == kPostReceive ||
+         group == kMakeSend || group == kMakeReceive || group == kCollective ||
+         group == kPostCollective;
+}
 
 // What a rank exchanges in a halo of this layer with each neighbour: bytes of an exchange.
 struct Halo {
@@ -132,7 +141,7 @@ class CallReader {
   void answer(uint32_t target, uint64_t bytes);
   void finish_accesses(uint32_t window, int32_t target, bool locally);
   void synchronize(const trace::CallView& view);
-  void opaque(const trace::Record& call);
+  void opaque(const trace::Record& call, const char* why = "");
 
   static constexpr uint64_t kNone = UINT64_MAX;
   static constexpr uint32_t kMostTags = std::numeric_limits<int32_t>::max();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/readers/rank_reader.hpp"
 
+#include <algorithm>
 #include <queue>
 
 namespace ompl::model {
@@ -174,7 +175,11 @@ void RankFile::place(const std::string& folder, uint32_t rank, uint32_t ranks,
     if (definition.rank >= definition.size)
       refuse("{}: rank {} of a communicator of {}", folder, definition.rank, definition.size);
     const auto number = numbers.emplace(definition.global, static_cast<uint32_t>(numbers.size())).first;
-    groups[id] = {number->second, definition.rank, definition.size, &info};
+    const auto outside = [ranks](const std::vector<uint32_t>& members) {
+      return std::ranges::any_of(members, [ranks](uint32_t one) { return one >= ranks; });
+    };
+    groups[id] = {number->second, definition.rank, definition.size, &info,
+                  outside(info.ranks) || outside(info.remote_ranks)};
   }
 }
 
@@ -244,6 +249,7 @@ std::optional<CallReader::Window> RankReader::window(uint32_t id) {
   const auto found = all.find(id);
   if (found == all.end()) return std::nullopt;
   const Members& of = group(found->second.comm);
+  if (of.outside) return std::nullopt;
   Window out{&of, 0};
   for (auto earlier = all.begin(); earlier != found; ++earlier) {
     const auto other = file_.groups.find(earlier->second.comm);

@@ -60,7 +60,7 @@ class Costs {
     if (p_.model == Model::loggp2) return std::min(p_.value[overhead], p_.value[overhead_long]);
     double least = std::numeric_limits<double>::infinity();
     for (const LengthRow& row : p_.rows) least = std::min({least, row.send, row.recv});
-    return p_.model == Model::loggp1 ? least * p_.value[overhead] : p_.value[overhead];
+    return p_.has_rows() ? least * p_.value[overhead] : p_.value[overhead];
   }
 
   [[nodiscard]] Clock of(Term term, double count) const { return amount<Clock>(p_, term, count); }
@@ -79,11 +79,11 @@ class Costs {
   }
 
   [[nodiscard]] Clock send_fixed(uint64_t k) const {
-    if (p_.model == Model::loggp1) return of(overhead, row(k).send);
+    if (p_.has_rows()) return of(overhead, row(k).send);
     return of(p_.model == Model::loggp2 && k > p_.longest_packet ? overhead_long : overhead, 1);
   }
   [[nodiscard]] Clock recv_fixed(uint64_t k) const {
-    if (p_.model == Model::loggp1) return of(overhead, row(k).recv);
+    if (p_.has_rows()) return of(overhead, row(k).recv);
     return send_fixed(k);
   }
   [[nodiscard]] Clock send_slope(uint64_t k, bool rendezvous) const {
@@ -99,6 +99,8 @@ class Costs {
     switch (p_.model) {
       case Model::loggp1:
         return of(gap_short, bytes(k) * row(k).gap);
+      case Model::curve:
+        return of(gap_short, row(k).gap);
       case Model::loggp2:
         return of(k > p_.longest_packet ? gap_long : gap_short, bytes(k));
       case Model::loggops:
@@ -115,7 +117,7 @@ class Costs {
 
   // The largest of the slopes that such a message's costs have; the first of the paper's order if several are.
   Carrier find_carrier(bool above_s, bool rendezvous) const {
-    if (p_.model == Model::loggp1 || p_.model == Model::loggp2) return Carrier::gap;
+    if (p_.has_rows() || p_.model == Model::loggp2) return Carrier::gap;
     const double send = p_.value[rendezvous && !is_loggops() ? send_long : send_short];
     const double recv = is_loggops() ? send : p_.value[rendezvous ? recv_long : recv_short];
     const double gap = p_.value[above_s && !is_loggops() ? gap_long : gap_short];
@@ -126,12 +128,15 @@ class Costs {
   }
 
   [[nodiscard]] LengthRow row(uint64_t k) const {
-    const auto above = std::ranges::lower_bound(p_.rows, k, {}, &LengthRow::bytes);
-    if (above == p_.rows.end()) return p_.rows.back();
+    auto above = std::ranges::lower_bound(p_.rows, k, {}, &LengthRow::bytes);
+    if (above == p_.rows.end()) {
+      if (p_.model != Model::curve || p_.rows.size() == 1) return p_.rows.back();
+      --above;  // the last line goes on
+    }
     if (above == p_.rows.begin()) return *above;
     const LengthRow& below = *(above - 1);
-    const double part = bytes(k - below.bytes) / bytes(above->bytes - below.bytes);
-    const auto between = [part](double a, double b) { return a + part * (b - a); };
+    const double part = (bytes(k) - bytes(below.bytes)) / bytes(above->bytes - below.bytes);
+    const auto between = [part](double a, double b) { return std::max(0.0, a + part * (b - a)); };
     return {k, between(below.send, above->send), between(below.recv, above->recv),
             between(below.gap, above->gap)};
   }

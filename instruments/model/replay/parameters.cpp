@@ -14,7 +14,10 @@ namespace ompl::model {
 
 namespace {
 
-constexpr std::array<std::string_view, 4> kModels{"loggps", "loggp-1", "loggp-2", "loggops"};
+constexpr std::array<std::string_view, 5> kModels{"loggps", "loggp-1", "loggp-2", "loggops-mpi",
+                                                  "curve"};
+// In parameter files; its old name, too. The parameters are those of LogGOPS, the replay is not (docs/model.md).
+constexpr std::string_view kLogGopsParameters = "loggops";
 constexpr std::array<std::string_view, 3> kMachines{"cenju4", "myrinet", "fast-ethernet"};
 
 using Names = std::array<const char*, term_count>;
@@ -23,7 +26,7 @@ constexpr Names kLogGps{"L", "o", "", "Oss", "Ors", "Gs", "Osl", "Orl", "Gl", ""
 constexpr Names kLogGp1{"L", "o_scale", "", "", "", "G_scale", "", "", "", "", "compute"};
 constexpr Names kLogGp2{"L", "o_short", "o_long", "", "", "G_short", "", "", "G_long", "", "compute"};
 constexpr Names kLogGops{"L", "o", "", "O", "", "G", "", "", "", "g", "compute"};
-constexpr std::array<Names, 4> kNames{kLogGps, kLogGp1, kLogGp2, kLogGops};
+constexpr std::array<Names, 5> kNames{kLogGps, kLogGp1, kLogGp2, kLogGops, kLogGp1};
 
 // Table 5. Of the Cenju-4 the paper gives Orl + Gl = 0.28 alone, since s = S hides each: Gl = Gs is taken, with
 // which a long message costs exactly 0.28 a byte there.
@@ -85,15 +88,21 @@ uint64_t length(const nlohmann::json& object, const char* key) {
   return static_cast<uint64_t>(value);
 }
 
-std::vector<LengthRow> length_rows(const nlohmann::json& object) {
-  if (!object.contains("lengths") || !object["lengths"].is_array() || object["lengths"].empty())
-    refuse("loggp-1 needs \"lengths\": [{{\"bytes\", \"o_send\", \"o_recv\", \"G\"}}, ...]");
+// Of loggp-1 "lengths" with G per byte, of the curve "knots" with times on the wire.
+std::vector<LengthRow> length_rows(const nlohmann::json& object, Model model) {
+  const bool is_curve = model == Model::curve;
+  const char* const key = is_curve ? "knots" : "lengths";
+  const char* const gap = is_curve ? "wire" : "G";
+  if (!object.contains(key) || !object[key].is_array() || object[key].empty())
+    refuse("{} needs \"{}\": [{{\"bytes\", \"o_send\", \"o_recv\", \"{}\"}}, ...]", name_of(model), key,
+           gap);
   std::vector<LengthRow> rows;
-  for (const nlohmann::json& row : object["lengths"]) {
+  for (const nlohmann::json& row : object[key]) {
     rows.push_back({length(row, "bytes"), quantity(row, "o_send", kTimes),
-                    quantity(row, "o_recv", kTimes), quantity(row, "G", kRates)});
+                    quantity(row, "o_recv", kTimes),
+                    is_curve ? quantity(row, gap, kTimes) : quantity(row, gap, kRates)});
     if (rows.size() > 1 && rows.back().bytes <= rows[rows.size() - 2].bytes)
-      refuse("the lengths of loggp-1 must rise");
+      refuse("the lengths of {} must rise", name_of(model));
   }
   return rows;
 }
@@ -107,6 +116,7 @@ bool is_time(Term term) {
 std::string_view name_of(Model model) { return kModels[static_cast<std::size_t>(model)]; }
 
 Model model_named(std::string_view name) {
+  if (name == kLogGopsParameters) return Model::loggops;
   const auto* const found = std::ranges::find(kModels, name);
   if (found == kModels.end()) refuse("no model {}; there are {}", name, fmt::join(kModels, ", "));
   return static_cast<Model>(found - kModels.begin());
@@ -120,7 +130,7 @@ const char* Parameters::name_of(Term term) const {
 std::span<const std::string_view> machine_names() { return kMachines; }
 
 Parameters parse_parameters(const nlohmann::json& file, Model model) {
-  const std::string wanted{name_of(model)};
+  const std::string wanted{model == Model::loggops ? kLogGopsParameters : name_of(model)};
   if (!file.is_object() || !file.contains("models") || !file["models"].is_object())
     refuse("no object \"models\" in the parameter file");
   if (!file["models"].contains(wanted)) refuse("the parameter file has no parameters of {}", wanted);
@@ -130,9 +140,10 @@ Parameters parse_parameters(const nlohmann::json& file, Model model) {
   if (file.contains("machine") && file["machine"].is_string()) out.machine = file["machine"];
   out.model = model;
   out.value[compute] = 1;
-  if (model == Model::loggp1) {
+  if (out.has_rows()) {
     out.value = {quantity(object, "L", kTimes), 1, 0, 0, 0, 1, 0, 0, 0, 0, 1};
-    out.rows = length_rows(object);
+    out.rows = length_rows(object, model);
+    if (model == Model::curve) out.longest_eager = length(object, "S");
     return out;
   }
   for (uint8_t i = 0; i < compute; ++i) {

@@ -13,9 +13,9 @@
 
 namespace ompl::model {
 
-// LogGPS: Ino, Fujimoto, Hagihara (2001), section 3. LogGP-1 and LogGP-2: its section 4.5. LogGOPS: Hoefler,
-// Schneider, Lumsdaine (2010).
-enum class Model : uint8_t { loggps, loggp1, loggp2, loggops };
+// LogGPS: Ino, Fujimoto, Hagihara (2001), section 3. LogGP-1 and LogGP-2: its section 4.5. LogGOPS-MPI: the
+// parameters of LogGOPS, Hoefler, Schneider, Lumsdaine (2010), in this replay of MPI calls, which is not LogGOPSim's. Curve: o and the wire measured, as lines over segments of lengths (docs/model.md).
+enum class Model : uint8_t { loggps, loggp1, loggp2, loggops, curve };
 
 [[nodiscard]] std::string_view name_of(Model model);
 // Throws InputError for a name of no model.
@@ -38,10 +38,12 @@ enum Term : uint8_t {
   term_count,
 };
 
-// LogGP-1 gives o and G for each message length. Between two lengths they are interpolated.
+// LogGP-1 gives o and G for each message length, the curve at the ends of its segments. Between two lengths they are
+// interpolated.
 struct LengthRow {
   uint64_t bytes;
-  double send, recv, gap;  // o of MPI_Send, o of MPI_Recv, G per byte
+  double send, recv,
+      gap;  // o of MPI_Send, o of MPI_Recv, G per byte; curve: time on the wire without L
 };
 
 struct Parameters {
@@ -52,8 +54,10 @@ struct Parameters {
       0;  // the longest message of one packet; LogGP-2: the longest of the short ones
   uint64_t longest_eager =
       std::numeric_limits<uint64_t>::max();  // the longest message sent without synchronization
-  std::vector<LengthRow> rows;               // LogGP-1, by rising length
+  std::vector<LengthRow> rows;               // LogGP-1 and the curve, by rising length
 
+  // Whether o and G are given by length.
+  [[nodiscard]] bool has_rows() const { return model == Model::loggp1 || model == Model::curve; }
   [[nodiscard]] const char* name_of(Term term) const;  // nullptr if the model has it not
 };
 

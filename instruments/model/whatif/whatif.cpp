@@ -25,12 +25,13 @@ uint64_t length(const std::string& name, double value) {
 // Gives a parameter the value that `change` makes of its present one.
 template <class F>
 void alter(Parameters& p, const std::string& name, const F& change) {
-  if ((name == "S" || name == "s") && p.model != Model::loggp1) {
+  const bool has_both = p.model != Model::loggp1 && p.model != Model::curve;
+  if ((name == "S" && p.model != Model::loggp1) || (name == "s" && has_both)) {
     uint64_t& its = name == "S" ? p.longest_eager : p.longest_packet;
     its = length(name, change(static_cast<double>(its)));
     return;
   }
-  std::string known = p.model == Model::loggp1 ? "compute" : "s, S, compute";
+  std::string known = has_both ? "s, S, compute" : p.model == Model::curve ? "S, compute" : "compute";
   for (uint8_t i = 0; i < term_count; ++i) {
     const char* const its = p.name_of(static_cast<Term>(i));
     if (its == nullptr) continue;

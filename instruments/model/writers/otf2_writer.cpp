@@ -97,7 +97,7 @@ class RankWriter {
     if (call.kind == Kind::kTracer)
       return check(OTF2_EvtWriter_BufferFlush(out_, nullptr, call.begin, call.end));
     now_ = call.begin;
-    const bool opaque = is_opaque(view) || starts_unknown(view);
+    const bool opaque = is_opaque(view) || starts_unknown(view) || goes_outside(call);
     const uint32_t region = region_of(call, opaque);
     check(OTF2_EvtWriter_Enter(out_, nullptr, call.begin, region));
     if (!opaque) records(view);
@@ -127,6 +127,10 @@ class RankWriter {
   [[nodiscard]] bool starts_unknown(const CallView& view) const {
     return trace::group_of(view.call->kind) == Group::kStart &&
            std::ranges::any_of(view.requests(), [&](uint32_t one) { return !made_.contains(one); });
+  }
+
+  [[nodiscard]] bool goes_outside(const Record& call) const {
+    return goes_to_ranks(trace::group_of(call.kind)) && group(call.comm).outside;
   }
 
   uint32_t region_of(const Record& call, bool opaque) {

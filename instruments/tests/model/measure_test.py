@@ -137,7 +137,7 @@ def test_the_command_writes_what_it_can_read_again(tmp_path: Path) -> None:
     content = json.loads(first.read_text())
     assert content["schema"] == "omnipgas-model-1" and set(content["operations"]) == {"put", "get", "put_word"}
     assert content["models"] == content["operations"]["put"]["models"]
-    assert set(content["models"]) == {"loggps", "loggp-1", "loggp-2", "loggops"}
+    assert set(content["models"]) == {"loggps", "loggp-1", "loggp-2", "loggops", "curve"}
     assert content["library"]["version"] and content["host"]["cores"] and content["command"]["launch"]
     again = CliRunner().invoke(app, [*base, "--from", str(first), "-o", str(second)])
     assert again.exit_code == 0, again.output

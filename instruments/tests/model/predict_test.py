@@ -98,3 +98,16 @@ def test_messages_without_partner_are_warned_of_and_deadlocks_refused(tmp_path: 
     assert done.returncode == 1
     assert "1 of 2 ranks stand still for ever" in done.stderr
     assert "rank 0, line 3: receives from rank 1, tag 3, but nobody sends" in done.stderr
+
+
+def test_loggops_is_no_name_of_this_model_but_still_taken(tmp_path: Path) -> None:
+    """The parameters are LogGOPSim's, the replay is not, and a schedule is told so."""
+    units = {"L": "ns", "o": "ns", "g": "ns", "G": "ns/byte", "O": "ns/byte", "S": "bytes"}
+    params, schedule = tmp_path / "params.json", tmp_path / "x.goal"
+    params.write_text(json.dumps({"models": {"loggops": {k: {"value": 1000, "unit": u} for k, u in units.items()}}}))
+    schedule.write_text("num_ranks 2\nrank 0 {\nl1: send 8b to 1 tag 0\n}\nrank 1 {\nl1: recv 8b from 0 tag 0\n}\n")
+    for name in ("loggops", "loggops-mpi"):
+        found = commands.predict("ring:2:1:1", "--params", params, "--model", name)
+        assert found["model"] == "loggops-mpi"
+        done = omni(schedule, "--params", params, "--model", name, check=True)
+        assert "LogGOPSim may give another time" in done.stdout

@@ -183,7 +183,8 @@ void Call::completed_some(int n, const int* indices, const MPI_Status* statuses)
 
 void Call::completed_several(int n, const int* indices, const MPI_Status* statuses) {
   if (n <= 0 || held_count_ == 0) return;
-  if (is_test(record_.kind) && holds_nothing()) return;  // of null requests: they say yes again and again
+  if (is_test(record_.kind) && holds_nothing())
+    return;  // of null requests: they say yes again and again
   record_.flags |= kCompleted;
   if (!taken_) {
     for (int i = 0; i < n; ++i) take(indices != nullptr ? indices[i] : i);

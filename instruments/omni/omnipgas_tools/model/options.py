@@ -15,7 +15,7 @@ INPUT = typer.Argument(..., metavar="TRACE", help="Folder of a trace, NAME.otf2,
 COMMAND = typer.Argument(..., metavar="COMMAND...", help="The program as one would start it: -- mpiexec -n 16 ./app")
 PARAMS = typer.Option(..., "--params", metavar="FILE", help=f"File of parameters, or {MACHINES}.")
 FITTED = typer.Option(None, "--params", metavar="FILE", help=f"File of parameters, or {MACHINES}. [fitted now]")
-MODEL = typer.Option("loggps", "--model", help="Model: loggps, loggp-1, loggp-2, loggops.")
+MODEL = typer.Option("loggps", "--model", help="Model: loggps, loggp-1, loggp-2, loggops-mpi, curve.")
 JSON = typer.Option(
     None, "--json", metavar="FILE", help="Writes the whole result as JSON to FILE; - is standard output."
 )

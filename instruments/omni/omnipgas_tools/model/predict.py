@@ -79,6 +79,8 @@ def warnings(result: dict[str, Any]) -> list[str]:
     """What the reader of the figures must know."""
     lines = [f"{count} calls of {name} are not modelled: they take the time they took"
              for name, count in result["not_modelled"].items()]  # fmt: skip
+    if result["model"] == "loggops-mpi" and result["input"].endswith(".goal"):
+        lines.append("a schedule's operations are called in the order of its file: LogGOPSim may give another time")
     for one in result["unmatched"]:
         toward = "to" if one["kind"] == "send" else "from"
         what = f"a {one['kind']} {toward} {one['peer']}, tag {one['tag']}"

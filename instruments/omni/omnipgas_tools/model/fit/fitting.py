@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from omnipgas_tools.model.fit import assumptions, breakpoints
+from omnipgas_tools.model.fit import assumptions, breakpoints, segments
 from omnipgas_tools.model.fit.curves import INTERVAL, Array, Curves, Estimate, Lengths, medians
 from omnipgas_tools.model.fit.equations import LOGGOPS, LOGGP2, LOGGPS, NEVER, Model
 from omnipgas_tools.model.fit.least_squares import solve, unidentified
@@ -32,6 +32,7 @@ class Fit:
     by_curves: Lengths  # s and S by least squares of the curves alone
     values: dict[str, dict[str, Estimate]] = field(default_factory=dict)  # by model and name
     rows: list[dict[str, float]] = field(default_factory=list)  # LogGP-1, of each length
+    curve: segments.Curve | None = None
     unidentified: list[str] = field(default_factory=list)
     sums: list[str] = field(default_factory=list)
     tests: list[assumptions.Test] = field(default_factory=list)
@@ -107,6 +108,7 @@ def fit(m: Measurements, resamples: int = RESAMPLES, seed: int = 1) -> Fit:
         out.values[model.name] = _estimates(out, model, whole, samples)
     _add_gap(out, draw, resamples)
     out.rows = _loggp1(out, whole)
+    out.curve = segments.find(whole, lengths, picks)
     if len(m.lengths) > 1:
         out.tests = assumptions.test_all(whole, picks, lengths)
     out.errors = errors(out)
@@ -199,7 +201,8 @@ def _loggp1(out: Fit, curves: Curves) -> list[dict[str, float]]:
 
 
 def errors(out: Fit) -> dict[str, dict[str, float]]:
-    """Of the LogGPS parameters on what was measured: median and worst relative error of each curve."""
+    """Of the LogGPS parameters, and of the segments, on what was measured: median and worst relative error of each
+    curve."""
     values, (s, S) = out.parameters(LOGGPS), out.lengths.pair
     m, curves = out.measurements, medians(out.measurements)
     rows = [LOGGPS.rows(k, s, S) for k in m.lengths]
@@ -211,6 +214,14 @@ def errors(out: Fit) -> dict[str, dict[str, float]]:
         seen = np.array([np.median(by_length[text]) for text in by_length])
         said = np.array([LOGGPS.predict(values, int(text), s, S, float(work)) for text in by_length])
         compared[f"w = {float(work):.0f} ns"] = (said, seen)
+    fresh = [int(k) for k in m.fresh]
+    seen = np.array([np.median(values) for values in m.fresh.values()])
+    if fresh:
+        compared["fresh ping-pong"] = (np.array([LOGGPS.rows(k, s, S).base @ values for k in fresh]), seen)
+    if out.curve is not None:
+        compared["base by curve"] = (2 * np.array([out.curve.one_way(k, S) for k in m.lengths]), curves.base)
+        if fresh:
+            compared["fresh ping-pong by curve"] = (2 * np.array([out.curve.one_way(k, S) for k in fresh]), seen)
     found = {}
     for name, (said, seen) in compared.items():
         error = np.abs(said / seen - 1)

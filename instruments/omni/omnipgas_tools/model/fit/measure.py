@@ -20,6 +20,7 @@ AGREE = 3  # blocks that must say the same of whether sends of a length wait: ei
 SENDS = 9  # of each
 SEARCHES = 5  # for S, until it is confirmed
 STARTS = 3  # of the ranks, until a search succeeds: where they were put stays bad or good
+FRESH = 7  # rounds of the ping-pong that models are held against
 PILOT = 3  # rounds before the lengths are chosen
 HIDES = 3.0  # computation, as a multiple of the round trip; and seconds more:
 SHORTEST = 2e-6  # so little that a receiver that waits for it does not fall asleep
@@ -76,6 +77,7 @@ def measure(found: Found, operation: str, plan: Plan, progress: Progress) -> Out
             hello, command, environment = worker.hello[0], worker.command_line, worker.environment
             break
     campaign.rounds()
+    campaign.check_afresh()
     return Outcome(campaign.measurements(), hello, command, environment)
 
 
@@ -92,6 +94,7 @@ class _Campaign:
         self.table: dict[str, list[dict[int, float]]] = {n: [] for n in ("base", "hidden", "send", "receive")}
         self.several: dict[float, dict[int, list[float]]] = {}
         self.bursts: dict[int, dict[str, list[float]]] = {}
+        self.fresh: dict[str, list[float]] = {}
 
     @contextmanager
     def worker(self) -> Iterator[Worker]:
@@ -211,6 +214,20 @@ class _Campaign:
         for job in jobs:
             job()
 
+    def check_afresh(self) -> None:
+        """Round trips of lengths that nothing is fitted to, by ranks that are started for it: what a model is worth."""
+        if len(self.lengths) == 1:
+            return
+        self.say("a ping-pong afresh")
+        pairs = zip(self.lengths, self.lengths[1:], strict=False)
+        between = sorted({round((low * high) ** 0.5) for low, high in pairs} - set(self.lengths))
+        with self.worker() as worker:
+            for k in between:
+                self.expected[k] = self.base(worker, k) / 1e9
+            for _ in range(FRESH):
+                for k in self.order.sample(between, len(between)):
+                    self.fresh.setdefault(str(k), []).append(self.base(worker, k))
+
     def computation(self, k: int) -> float:
         """Seconds that are longer than the wire needs, at any protocol."""
         return HIDES * self.expected[k] + SHORTEST
@@ -259,6 +276,7 @@ class _Campaign:
             bursts={str(k): block for k, block in self.bursts.items()},
             eager_up_to=self.eager_up_to,
             unmatched_up_to=self.unmatched_up_to,
+            fresh={str(k): self.fresh[str(k)] for k in sorted(map(int, self.fresh))},
             waiting={str(k): waited for k, waited in sorted(self.waiting.items())},
             **tables,
         ).check()

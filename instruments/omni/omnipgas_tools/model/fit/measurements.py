@@ -33,6 +33,7 @@ class Measurements:
     eager_up_to: int | None = None  # sends up to this length did not wait for the receiver, longer ones did
     unmatched_up_to: int | None = None  # the same, while the receiver computed but let the library make progress
     waiting: dict[str, bool] = field(default_factory=dict)  # whether sends of this length waited; {}: not looked at
+    fresh: dict[str, list[float]] = field(default_factory=dict)  # round trips of other lengths, by ranks started later
 
     def matrix(self, name: str) -> Array:
         """Rounds by lengths."""
@@ -66,6 +67,12 @@ class Measurements:
                 whole, keys = False, []
             if not whole or not set(keys) <= set(self.lengths):
                 raise DataError(f"{self.operation}: {name} holds what is no measurement: measure again")
+        try:
+            whole = all(int(k) >= 0 and len(v) and min(map(float, v)) > 0 for k, v in self.fresh.items())
+        except (AttributeError, TypeError, ValueError):
+            whole = False
+        if not whole:
+            raise DataError(f"{self.operation}: fresh holds what is no measurement: measure again")
         if len({len(self.matrix(name)) for name in ("base", "hidden", "send", "receive")}) != 1:
             raise DataError(f"{self.operation}: the tables have different numbers of rounds")
         return self

@@ -8,10 +8,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from omnipgas_tools import files
+from omnipgas_tools import documents, files
 from omnipgas_tools.model.fit.curves import Estimate
 from omnipgas_tools.model.fit.fitting import Fit
 from omnipgas_tools.model.fit.measurements import DataError, Measurements
+from omnipgas_tools.model.fit.segments import Curve
 
 SCHEMA = "omnipgas-model-1"
 SETTINGS = re.compile("EAGER|RNDV|RENDEZVOUS|P2P_THRESHOLD|CELL_SIZE|BUFFER_SIZE", re.IGNORECASE)
@@ -52,7 +53,26 @@ def models(fit: Fit) -> dict[str, Any]:
         out[name] |= lengths
     out["loggops"] |= {"S": lengths["S"]}
     out["loggp-1"]["lengths"] = rows
+    if fit.curve is not None:
+        out["curve"] = curve(fit.curve, lengths["S"])
     return out
+
+
+def curve(found: Curve, S: dict[str, Any]) -> dict[str, Any]:
+    """The model of segments: what the replayer reads, and the segments with their intervals."""
+    units = {"bytes": "bytes", "o_send": "ns", "o_recv": "ns", "wire": "ns"}
+    return {
+        "L": {"value": found.latency, "unit": "ns"},
+        "S": S,
+        "knots": [{name: {"value": row[name], "unit": unit} for name, unit in units.items()} for row in found.knots],
+        "segments": [
+            {
+                "first": one.first, "last": one.last, "first_low": one.begins[0], "first_high": one.begins[1],
+                "one_way": [end.to_json() for end in one.one_way],
+            }
+            for one in found.segments
+        ],
+    }  # fmt: skip
 
 
 def operation(fit: Fit, known: dict[str, int]) -> dict[str, Any]:
@@ -93,11 +113,9 @@ def write(path: Path, content: dict[str, Any]) -> None:
 def read(path: Path) -> dict[str, Any]:
     """A file that was written here; raises DataError."""
     try:
-        content = json.loads(path.read_text())
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise DataError(f"{path} is no JSON file") from error
+        content = documents.load(path)
+    except documents.DocumentError as error:
+        raise DataError(str(error)) from error
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:
         raise DataError(f"{path} is no file of omni model fit of this version ({SCHEMA})")
     return content
@@ -108,6 +126,11 @@ def read_measurements(path: Path) -> tuple[dict[str, Any], dict[str, Measurement
     content = read(path)
     try:
         found = {name: Measurements.from_json(one["measurements"]) for name, one in content["operations"].items()}
+        content["library"]["settings"].items(), content["command"]["environment"].items()
     except (KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{path} has no measurements in it") from error
+        raise DataError(f"{path} has no measurements, or not what was measured, in it: {error!a}") from error
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
+    if not found:
+        raise DataError(f"{path} has no measurements in it")
     return content, found

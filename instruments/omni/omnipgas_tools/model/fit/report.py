@@ -54,10 +54,10 @@ def remarks(fit: Fit, known: dict[str, int]) -> list[str]:
             f"{gap['bytes']} B: later sends take {gap['more_ns']:+.0f} ns ({gap['low']:+.0f} .. {gap['high']:+.0f})"
             for gap in fit.gaps
         ))  # fmt: skip
-    said += [
-        f"LogGPS on {name}: off by {100 * one['median']:.1f} % (median), at worst {100 * one['worst']:.0f} %"
-        for name, one in fit.errors.items()
-    ]
+    for name, one in fit.errors.items():
+        what, _, model = name.partition(" by ")
+        off = f"off by {100 * one['median']:.1f} % (median), at worst {100 * one['worst']:.0f} %"
+        said.append(f"{model or 'LogGPS'} on {what}: {off}")
     return said
 
 
@@ -82,5 +82,10 @@ def others(fit: Fit) -> Table:
     table.add_column("parameters")
     for model in MODELS[1:]:
         table.add_row(model, ", ".join(f"{name} {e.value:.4g} {e.unit}" for name, e in fit.values[model].items()))
+    if fit.curve is not None:
+        starts = ", ".join(str(one.first) for one in fit.curve.segments)
+        table.add_row(
+            "curve", f"L {fit.curve.latency:.4g} ns, o of both sides and the wire; segments from {starts} bytes"
+        )
     table.add_row("loggp-1", f"L {fit.values['loggp-1']['L'].value:.4g} ns, o and G at {len(fit.rows)} lengths")
     return table
