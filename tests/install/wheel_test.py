@@ -60,7 +60,7 @@ def use(place: Path) -> None:
 
 
 def openshmem(place: Path) -> None:
-    """The program of docs/how-to/openshmem.md by oshcc and oshrun; nothing but the wheel says where they find the rest."""
+    """The program of docs/how-to/openshmem.md by oshcc and oshrun, which only the wheel tells where the rest is."""
     program = (ROOT / "docs/how-to/openshmem.md").read_text().split("```c\n")[1].split("```")[0]
     (place / "ring.c").write_text(program)
     done = run(place, "oshcc", "-Wall", "-Werror", "ring.c", "-o", "ring")

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kModels{"loggps", "loggp-1", "loggp-2", "loggops-mpi",
                                                   "curve"};
-// In parameter files; its old name, too. The parameters are those of LogGOPS, the replay is not (docs/model.md).
+// In parameter files; its old name, too. The parameters are those of LogGOPS, the replay is not (docs/explanation/model.md).
 constexpr std::string_view kLogGopsParameters = "loggops";
 constexpr std::array<std::string_view, 3> kMachines{"cenju4", "myrinet", "fast-ethernet"};
 

@@ -14,7 +14,7 @@
 namespace ompl::model {
 
 // LogGPS: Ino, Fujimoto, Hagihara (2001), section 3. LogGP-1 and LogGP-2: its section 4.5. LogGOPS-MPI: the
-// parameters of LogGOPS, Hoefler, Schneider, Lumsdaine (2010), in this replay of MPI calls, which is not LogGOPSim's. Curve: o and the wire measured, as lines over segments of lengths (docs/model.md).
+// parameters of LogGOPS, Hoefler, Schneider, Lumsdaine (2010), in this replay of MPI calls, which is not LogGOPSim's. Curve: o and the wire measured, as lines over segments of lengths (docs/explanation/model.md).
 enum class Model : uint8_t { loggps, loggp1, loggp2, loggops, curve };
 
 [[nodiscard]] std::string_view name_of(Model model);

@@ -9,7 +9,7 @@ import random
 import shutil
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -155,7 +155,7 @@ def parameters(_: Path) -> bytes:
     short: Any = {
         name: [row[::9] for row in getattr(whole, name)[:3]] for name in ("base", "hidden", "send", "receive")
     }
-    small = segments_test.replace(
+    small = replace(
         whole, lengths=whole.lengths[::9], computation=whole.computation[::9], waiting={}, eager_up_to=None, **short
     )
     operation = parameter_file.operation(fitting.fit(small, 2), {})

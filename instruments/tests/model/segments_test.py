@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from commands import predict
 from omnipgas_tools.model.fit import parameter_file, segments
-from omnipgas_tools.model.fit.curves import Lengths
+from omnipgas_tools.model.fit.curves import Curves, Lengths
 from omnipgas_tools.model.fit.fitting import Fit, fit
 from omnipgas_tools.model.fit.measurements import DataError, Measurements
 
@@ -88,7 +88,7 @@ def test_a_machine_of_the_papers_model_needs_no_more_segments() -> None:
 
 def test_one_length_is_one_segment() -> None:
     whole = measured()
-    curves = segments.Curves(*(np.array([value]) for value in (0.0, 500.0, 300.0, 120.0, 90.0)))
+    curves = Curves(*(np.array([value]) for value in (0.0, 500.0, 300.0, 120.0, 90.0)))
     found = segments.find(curves, Lengths(None, None), [])
     assert len(found.segments) == 1
     assert found.one_way(0, 1 << 60) == pytest.approx(250)

@@ -14,6 +14,7 @@ import pytest
 import typer.main
 from commands import unframed
 from omnipgas_tools import __version__, cli
+from omnipgas_tools.libraries import catalog
 from omnipgas_tools.model import tracers
 from omnipgas_tools.model.build_tracers import Tracer
 from typer.testing import CliRunner
@@ -153,7 +154,7 @@ def test_where_no_program_says_its_mpi_each_process_decides(tmp_path: Path, monk
     ]  # fmt: skip
     monkeypatch.setattr(tracers, "available", lambda build: made)
     monkeypatch.setattr(tracers, "loaded_library", lambda program: None)
-    monkeypatch.setattr(tracers.catalog, "sources", lambda build: None)
+    monkeypatch.setattr(catalog, "sources", lambda build: None)
     chosen = tracers.choose(tmp_path, [str(launcher), "-n", "2", "true", str(script)])
     assert (chosen.name, chosen.path) == ("mpich-abi, mpich", "abi.so:mpich.so")
     assert chosen.preload(tmp_path)["OMPL_TRACE_SEVERAL"] == "1"
