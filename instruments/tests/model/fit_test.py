@@ -265,7 +265,7 @@ def test_nonsense_is_refused(measured: Measurements, complaint: str) -> None:
         ("{", "is no JSON file"),
         ("[]", "no file of omni model fit of this version"),
         ('{"schema": "omnipgas-model-0"}', "no file of omni model fit of this version"),
-        ('{"schema": "omnipgas-model-1"}', "no measurements in it"),
+        ('{"schema": "omnipgas-model-1"}', "has no measurements"),
         ('{"schema": "omnipgas-model-1", "operations": {"send": {"measurements": {"x": 1}}}}', "no measurements"),
     ],
 )

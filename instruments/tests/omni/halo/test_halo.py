@@ -82,7 +82,7 @@ def test_a_pattern_from_a_file_goes_one_way_where_it_says_so(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
-    [("0 1", ':1: "0 1" is not'), ("0 1 8\n0 1 9", ":2: rank 0 sends to 1 twice"), ("0 1 0", "at least one byte"),
+    [("0 1", ":1: '0 1' is not"), ("0 1 8\n0 1 9", ":2: rank 0 sends to 1 twice"), ("0 1 0", "at least one byte"),
      ("0 -1 8", "is not"), ("0 7 8", "no rank 7 of 4"), ("# none", "names no message")],
 )  # fmt: skip
 def test_what_is_no_pattern_is_named_by_its_line(tmp_path: Path, text: str, complaint: str) -> None:
