@@ -10,7 +10,6 @@ from typing import Any
 
 from omnipgas_tools import files
 from omnipgas_tools.measure.results import machine_text
-from omnipgas_tools.report import plots
 from omnipgas_tools.report.topics import TOPICS, Topic
 
 COLUMNS = 120  # most that a line may have
@@ -117,6 +116,8 @@ def missed_page(groups: dict[str, Any], text: str) -> str:
 
 def write_pages(groups: dict[str, Any], docs: Path) -> None:
     """Writes all pages and their plots. Raises OSError, and ValueError where a page lacks its marks."""
+    from omnipgas_tools.report import plots  # takes long to load
+
     folder = docs / "performance"
     folder.mkdir(parents=True, exist_ok=True)
     files.write(docs / "performance.md", overview(groups))

@@ -132,7 +132,7 @@ def test_what_does_not_say_what_messages_cost_is_refused(tmp_path: Path, capfd: 
         assert complaint in done.output + capfd.readouterr().err
         assert not table.exists()
 
-    refused("cannot be read")
+    refused("No such file")
     path.write_text("{")
     refused("no JSON")
     path.write_text("{}")
