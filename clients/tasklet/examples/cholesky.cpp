@@ -7,7 +7,6 @@
 #include "tiles.hpp"
 
 #include <algorithm>
-#include <cstdio>
 
 namespace {
 
@@ -62,30 +61,12 @@ double residual(const Matrix& a) {
   return worst / kernels::entry(a.rows(), 0, 0);
 }
 
+bool is_right(const Matrix& a, double seconds) {
+  return tiles::is_small(residual(a), a.rows(), seconds);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  omnipgas::Session session;
-  const int count = tiles::argument(argc, argv, 1, 16), size = tiles::argument(argc, argv, 2, 64);
-  ompl_tasklet_config config = OMPL_TASKLET_CONFIG_INIT;
-  config.threads = tiles::argument(argc, argv, 3, 2);
-  config.tags = static_cast<uint32_t>(count * count);
-  tiles::check(ompl_tasklet_init(&config));
-  int wrong = 0;
-  {
-    Matrix a(count, size);
-    for (int i = 0; i < a.rows(); ++i)
-      for (int j = 0; j < a.rows(); ++j)
-        if (a.own(i / size, j / size)) a.at(i, j) = kernels::entry(a.rows(), i, j);
-    const double seconds = tiles::timed(factorize, &a);
-    if (omnipgas::rank() == 0) {
-      const double found = residual(a);
-      wrong = !(found < 1e-13);
-      std::printf("%d x %d, %u ranks: %.6f s, residual %.1e%s\n", a.rows(), a.rows(), omnipgas::size(),
-                  seconds, found, wrong ? " is wrong" : "");
-    }
-    omnipgas::barrier();
-  }
-  tiles::check(ompl_tasklet_finalize());
-  return wrong;
+  return tiles::run<double>({16, 1, kernels::entry, factorize, is_right}, argc, argv);
 }

@@ -84,29 +84,17 @@ long differences(const Matrix& d) {
   return wrong;
 }
 
+int begin(int /*rows*/, int i, int j) { return edge(i, j); }
+
+bool is_right(const Matrix& d, double seconds) {
+  const long wrong = differences(d);
+  std::printf("%d nodes, %u ranks: %.6f s, %ld paths are wrong\n", d.rows(), omnipgas::size(), seconds,
+              wrong);
+  return wrong == 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  omnipgas::Session session;
-  const int count = tiles::argument(argc, argv, 1, 8), size = tiles::argument(argc, argv, 2, 64);
-  ompl_tasklet_config config = OMPL_TASKLET_CONFIG_INIT;
-  config.threads = tiles::argument(argc, argv, 3, 2);
-  config.tags = static_cast<uint32_t>(2 * count * count);
-  tiles::check(ompl_tasklet_init(&config));
-  long wrong = 0;
-  {
-    Matrix d(count, size);
-    for (int i = 0; i < d.rows(); ++i)
-      for (int j = 0; j < d.rows(); ++j)
-        if (d.own(i / size, j / size)) d.at(i, j) = edge(i, j);
-    const double seconds = tiles::timed(find_paths, &d);
-    if (omnipgas::rank() == 0) {
-      wrong = differences(d);
-      std::printf("%d nodes, %u ranks: %.6f s, %ld paths are wrong\n", d.rows(), omnipgas::size(),
-                  seconds, wrong);
-    }
-    omnipgas::barrier();
-  }
-  tiles::check(ompl_tasklet_finalize());
-  return wrong == 0 ? 0 : 1;
+  return tiles::run<int>({8, 2, begin, find_paths, is_right}, argc, argv);
 }

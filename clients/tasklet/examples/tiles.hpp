@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <initializer_list>
 #include <utility>
@@ -105,6 +106,47 @@ inline double timed(int (*first)(void*), void* about) {
   check(ompl_tasklet_run(first, about));
   omnipgas::barrier();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// An example, but for its command line: PROGRAM [TILES] [TILE_SIZE] [THREADS].
+template <class Element>
+struct Example {
+  int tiles;                                                        // unless the command line says so
+  int tags_per_tile;                                                // that are in use at once, at most
+  Element (*entry)(int rows, int i, int j);                         // what the matrix begins with
+  int (*first)(void* matrix);                                       // the first task
+  bool (*is_right)(const Matrix<Element>& matrix, double seconds);  // at rank 0; prints what was found
+};
+
+// The exit status of the program.
+template <class Element>
+int run(const Example<Element>& example, int argc, char** argv) {
+  omnipgas::Session session;
+  const int count = argument(argc, argv, 1, example.tiles), size = argument(argc, argv, 2, 64);
+  ompl_tasklet_config config = OMPL_TASKLET_CONFIG_INIT;
+  config.threads = argument(argc, argv, 3, 2);
+  config.tags = static_cast<uint32_t>(example.tags_per_tile * count * count);
+  check(ompl_tasklet_init(&config));
+  bool right = true;
+  {
+    Matrix<Element> matrix(count, size);
+    for (int i = 0; i < matrix.rows(); ++i)
+      for (int j = 0; j < matrix.rows(); ++j)
+        if (matrix.own(i / size, j / size)) matrix.at(i, j) = example.entry(matrix.rows(), i, j);
+    const double seconds = timed(example.first, &matrix);
+    if (omnipgas::rank() == 0) right = example.is_right(matrix, seconds);
+    omnipgas::barrier();
+  }
+  check(ompl_tasklet_finalize());
+  return right ? 0 : 1;
+}
+
+// Prints the residual of a factorization; whether it is small.
+inline bool is_small(double residual, int rows, double seconds) {
+  const bool small = residual < 1e-13;
+  std::printf("%d x %d, %u ranks: %.6f s, residual %.1e%s\n", rows, rows, omnipgas::size(), seconds,
+              residual, small ? "" : " is wrong");
+  return small;
 }
 
 }  // namespace tiles

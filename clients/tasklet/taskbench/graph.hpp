@@ -81,7 +81,7 @@ class Dependences {
   std::vector<Set> sets_;
 };
 
-// Of a step: what its points depend on.
+// What the points of a step depend on.
 inline std::size_t set_at(const TaskGraph& graph, long step) {
   return static_cast<std::size_t>(graph.dependence_set_at_timestep(step));
 }

@@ -147,7 +147,7 @@ class Graph {
   uint64_t outputs_ = 0;
   char* base_ = nullptr;
   std::atomic<long> done_{0};
-  // Of the task that makes the others.
+  // The task that makes the others uses these.
   std::vector<ompl_tasklet_dependence> needs_;
   std::vector<uint32_t> takers_;
   std::vector<long> arrivals_;

@@ -18,7 +18,7 @@
 
 namespace cholesky {
 
-// Of a rank: its own tiles, and copies of others' in the same places.
+// A rank has its own tiles, and copies of others' in the same places.
 class Matrix {
  public:
   Matrix(int tiles, int tile_size)
@@ -84,6 +84,39 @@ inline void must(bool holds, const char* what) {
   if (holds) return;
   std::fprintf(stderr, "cholesky: %s\n", what);
   MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+// A task for each kernel, which depends on its tiles; returns once they have run. `share(i, k)` makes the tasks by which a finished tile
+// gets to the ranks that need it.
+template <class Share>
+void make_tasks(Matrix* a, Share share) {
+  const int count = a->count, n = a->size;
+  for (int k = 0; k < count; ++k) {
+    double* const diagonal = a->tile(k, k);
+    if (a->own(k, k)) {
+#pragma omp task depend(inout : diagonal[0]) firstprivate(diagonal, n) priority(3)
+      must(kernels::cholesky(diagonal, n), "the matrix is not positive definite");
+    }
+    share(k, k);
+    for (int i = k + 1; i < count; ++i) {
+      double* const below = a->tile(i, k);
+      if (a->own(i, k)) {
+#pragma omp task depend(in                          \
+                        : diagonal[0]) depend(inout \
+                                              : below[0]) firstprivate(diagonal, below, n) priority(1)
+        kernels::solve_transposed(diagonal, below, n);
+      }
+      share(i, k);
+    }
+    for (int i = k + 1; i < count; ++i)
+      for (int j = k + 1; j <= i; ++j) {
+        if (!a->own(i, j)) continue;
+        double *const left = a->tile(i, k), *const right = a->tile(j, k), *const to = a->tile(i, j);
+#pragma omp task depend(in : left[0], right[0]) depend(inout : to[0]) firstprivate(left, right, to, n)
+        kernels::update_transposed(left, right, to, n);
+      }
+  }
+#pragma omp taskwait
 }
 
 // max |A - L L^T| / max |A| over the lower tiles, at rank 0.

@@ -92,36 +92,6 @@ void share(Matrix* a, Communicator* communicator, int i, int k) {
   communicator->receive(i, k, event);
 }
 
-void make_tasks(Matrix* a, Communicator* communicator) {
-  const int count = a->count, n = a->size;
-  for (int k = 0; k < count; ++k) {
-    double* const diagonal = a->tile(k, k);
-    if (a->own(k, k)) {
-#pragma omp task depend(inout : diagonal[0]) firstprivate(diagonal, n) priority(3)
-      cholesky::must(kernels::cholesky(diagonal, n), "the matrix is not positive definite");
-    }
-    share(a, communicator, k, k);
-    for (int i = k + 1; i < count; ++i) {
-      double* const below = a->tile(i, k);
-      if (a->own(i, k)) {
-#pragma omp task depend(in                          \
-                        : diagonal[0]) depend(inout \
-                                              : below[0]) firstprivate(diagonal, below, n) priority(1)
-        kernels::solve_transposed(diagonal, below, n);
-      }
-      share(a, communicator, i, k);
-    }
-    for (int i = k + 1; i < count; ++i)
-      for (int j = k + 1; j <= i; ++j) {
-        if (!a->own(i, j)) continue;
-        double *const left = a->tile(i, k), *const right = a->tile(j, k), *const to = a->tile(i, j);
-#pragma omp task depend(in : left[0], right[0]) depend(inout : to[0]) firstprivate(left, right, to, n)
-        kernels::update_transposed(left, right, to, n);
-      }
-  }
-#pragma omp taskwait
-}
-
 void factorize(Matrix* a, int threads) {
   Communicator communicator(a);
 #pragma omp parallel num_threads(std::max(2, threads))
@@ -129,7 +99,7 @@ void factorize(Matrix* a, int threads) {
     if (omp_get_thread_num() == 0) {
       communicator.run();
     } else if (omp_get_thread_num() == 1) {
-      make_tasks(a, &communicator);
+      cholesky::make_tasks(a, [&](int i, int k) { share(a, &communicator, i, k); });
       communicator.end();
     }
   }

@@ -35,33 +35,7 @@ void share(Matrix* a, Chains* chains, int i, int k) {
 
 void make_tasks(Matrix* a, int threads) {
   Chains chains(threads);
-  const int count = a->count, n = a->size;
-  for (int k = 0; k < count; ++k) {
-    double* const diagonal = a->tile(k, k);
-    if (a->own(k, k)) {
-#pragma omp task depend(inout : diagonal[0]) firstprivate(diagonal, n) priority(3)
-      cholesky::must(kernels::cholesky(diagonal, n), "the matrix is not positive definite");
-    }
-    share(a, &chains, k, k);
-    for (int i = k + 1; i < count; ++i) {
-      double* const below = a->tile(i, k);
-      if (a->own(i, k)) {
-#pragma omp task depend(in                          \
-                        : diagonal[0]) depend(inout \
-                                              : below[0]) firstprivate(diagonal, below, n) priority(1)
-        kernels::solve_transposed(diagonal, below, n);
-      }
-      share(a, &chains, i, k);
-    }
-    for (int i = k + 1; i < count; ++i)
-      for (int j = k + 1; j <= i; ++j) {
-        if (!a->own(i, j)) continue;
-        double *const left = a->tile(i, k), *const right = a->tile(j, k), *const to = a->tile(i, j);
-#pragma omp task depend(in : left[0], right[0]) depend(inout : to[0]) firstprivate(left, right, to, n)
-        kernels::update_transposed(left, right, to, n);
-      }
-  }
-#pragma omp taskwait
+  cholesky::make_tasks(a, [&](int i, int k) { share(a, &chains, i, k); });
 }
 
 void factorize(Matrix* a, int threads) {
