@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ompl.h and ompl_ext.h, with put, get, put_word, put_nb, handle_wait_all and fetch_add to mapped ranks compiled into the
- * caller. For language runtimes and inner loops that issue many small operations: it saves the call, which costs more than the
+ * ompl.h and ompl_ext.h, with put, get, put_word, put_nb, handle_wait_all, fetch_add and the addition of doubles to mapped ranks
+ * compiled into the caller. For language runtimes and inner loops that issue many small operations: it saves the call, which costs more than the
  * operation. Include it instead of the others; meaning, checks and errors are the same. The functions of the
  * library stay what they are, and are called whenever the fast case does not hold.
  *
@@ -214,6 +214,35 @@ OMPL_EXTERN_INLINE int ompl_handle_wait_all(ompl_ctx* ctx, ompl_handle* handles,
     return OMPL_OK;
   }
   return ompl_handle_wait_all_call(ctx, handles + complete, count - complete, timeout_ns);
+}
+
+extern OMPL_API int ompl_ctx_atomic64_call(ompl_ctx* ctx, uint32_t target_rank, uint64_t addr, int op,
+                                           uint64_t operand, uint64_t compare, uint64_t* before,
+                                           int64_t timeout_ns) __asm__("ompl_ctx_atomic64");
+
+/* Of the atomics without a name of their own the addition of doubles, where `op` is known when compiling. */
+OMPL_EXTERN_INLINE int ompl_ctx_atomic64(ompl_ctx* ctx, uint32_t target_rank, uint64_t addr, int op,
+                                         uint64_t operand, uint64_t compare, uint64_t* before,
+                                         int64_t timeout_ns) {
+  uint64_t* word = NULL;
+  if (__builtin_constant_p(op) && op == OMPL_ATOMIC_FADD && ctx == OMPL_CTX_DEFAULT)
+    word = (uint64_t*)ompl_window_word(target_rank, addr, sizeof *word);
+  if (word == NULL)
+    return ompl_ctx_atomic64_call(ctx, target_rank, addr, op, operand, compare, before, timeout_ns);
+  if (before != NULL) ompl_window_fence_before_fetch(0);
+  uint64_t old = __atomic_load_n(word, __ATOMIC_RELAXED);
+  uint64_t sum;
+  do {
+    double number;
+    double addend;
+    memcpy(&number, &old, sizeof number);
+    memcpy(&addend, &operand, sizeof addend);
+    number += addend;
+    memcpy(&sum, &number, sizeof sum);
+  } while (!__atomic_compare_exchange_n(word, &old, sum, 1, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+  if (before != NULL) *before = old;
+  ompl_window_changed(target_rank, addr);
+  return OMPL_OK;
 }
 
 OMPL_EXTERN_INLINE int ompl_fetch_add32(uint32_t target_rank, uint64_t addr, uint32_t value,

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -284,6 +285,36 @@ void memory_rule() {
   g_finalized = true;
 }
 
+// --- Operations compiled into the caller
+
+// Two threads of each rank add to a number of the next rank, one by the operation that ompl_inline.h expands, one by the
+// library's. Every value before is a multiple of what was added, and no addition is lost.
+void additions_rule() {
+  constexpr uint32_t kEach = 10'000;
+  constexpr double kNumber = 0.25;
+  const uint64_t sum = allocate(8);
+  const auto bits = std::bit_cast<uint64_t>(kNumber);
+  const auto add = [&](int op) {
+    for (uint32_t i = 0; i < kEach; ++i) {
+      uint64_t before = 0;
+      ok(op == 0 ? ompl_ctx_atomic64(OMPL_CTX_DEFAULT, next(), sum, OMPL_ATOMIC_FADD, bits, 0, &before,
+                                     OMPL_FOREVER)
+                 : ompl_ctx_atomic64(OMPL_CTX_DEFAULT, next(), sum, op, bits, 0, &before, OMPL_FOREVER),
+         "an addition of doubles");
+      const auto steps = std::bit_cast<double>(before) / kNumber;
+      expect(steps >= i && steps < 2 * kEach && steps == static_cast<uint32_t>(steps),
+             "the value before an addition");
+    }
+  };
+  std::thread other([&] { add(OMPL_ATOMIC_FADD); });
+  add(0);
+  other.join();
+  ok(ompl_barrier(), "ompl_barrier");
+  double total = 0;
+  std::memcpy(&total, ompl_ptr(rank(), sum), sizeof total);
+  expect(total == 2 * kEach * kNumber, "an addition was lost");
+}
+
 }  // namespace
 
 void* operator new(std::size_t bytes) {
@@ -304,9 +335,10 @@ void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std
 
 int main(int argc, char** argv) {
   const std::map<std::string, void (*)()> rules{
-      {"late", late_rule},     {"late-data", late_rule_of_data},
-      {"cancel", cancel_rule}, {"exit", exit_rule},
-      {"throw", throw_rule},   {"memory", memory_rule}};
+      {"late", late_rule},          {"late-data", late_rule_of_data},
+      {"cancel", cancel_rule},      {"exit", exit_rule},
+      {"throw", throw_rule},        {"memory", memory_rule},
+      {"additions", additions_rule}};
   const auto rule = rules.find(argc > 1 ? argv[1] : "");
   expect(rule != rules.end(), "no such rule");
   ok(ompl_init(), "ompl_init");

@@ -5,6 +5,7 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <omnipgas/ompl_calls.h>
+#include <omnipgas/ompl_inline.h>
 #include <omnipgas/ompl_memory.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -106,7 +107,7 @@ void fence_bytes(const Places& at) {
   }
 }
 
-// Addition of doubles beside a loop of compare-and-swap on mapped memory.
+// Addition of doubles, compiled in (ompl_inline.h), beside a loop of compare-and-swap on mapped memory.
 void double_add(const Places& at) {
   void* const raw = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (raw == MAP_FAILED) std::exit(1);
