@@ -7,6 +7,7 @@
 #include "tiles.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace {
 
@@ -50,12 +51,13 @@ int factorize(void* matrix) {
 
 // max |A - L L^T| / max |A| over the lower tiles, at one rank.
 double residual(const Matrix& a) {
-  a.collect();
+  const std::vector<double> lower = a.whole();
   double worst = 0;
   for (int row = 0; row < a.rows(); ++row)
     for (int column = 0; column <= row; ++column) {
-      double sum = 0;
-      for (int k = 0; k <= column; ++k) sum += a.at(row, k) * a.at(column, k);
+      const double *const left = &lower[static_cast<std::size_t>(row * a.rows())],
+                          *const right = &lower[static_cast<std::size_t>(column * a.rows())];
+      const double sum = std::inner_product(left, left + column + 1, right, 0.0);
       worst = std::max(worst, std::abs(kernels::entry(a.rows(), row, column) - sum));
     }
   return worst / kernels::entry(a.rows(), 0, 0);

@@ -7,6 +7,7 @@
 #include "tiles.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace {
 
@@ -59,12 +60,17 @@ int factorize(void* matrix) {
 
 // max |A - L U| / max |A|, at one rank.
 double residual(const Matrix& a) {
-  a.collect();
+  const std::vector<double> both = a.whole();
+  const auto rows = static_cast<std::size_t>(a.rows());
+  std::vector<double> upper(both.size());  // by columns
+  for (std::size_t i = 0; i < both.size(); ++i) upper[i % rows * rows + i / rows] = both[i];
   double worst = 0;
   for (int row = 0; row < a.rows(); ++row)
     for (int column = 0; column < a.rows(); ++column) {
-      double sum = row <= column ? a.at(row, column) : 0;  // the diagonal of L is 1
-      for (int k = 0; k < std::min(row, column + 1); ++k) sum += a.at(row, k) * a.at(k, column);
+      const double *const left = &both[static_cast<std::size_t>(row) * rows],
+                          *const right = &upper[static_cast<std::size_t>(column) * rows];
+      const double own = row <= column ? right[row] : 0;  // the diagonal of L is 1
+      const double sum = std::inner_product(left, left + std::min(row, column + 1), right, own);
       worst = std::max(worst, std::abs(kernels::uneven_entry(a.rows(), row, column) - sum));
     }
   return worst / kernels::uneven_entry(a.rows(), 0, 0);

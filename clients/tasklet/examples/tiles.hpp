@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <initializer_list>
 #include <utility>
+#include <vector>
 
 namespace tiles {
 
@@ -45,11 +46,17 @@ class Matrix {
   template <class Needs>
   void share(int i, int j, uint32_t tag, Needs needs) const;
 
-  // All tiles, at the calling rank alone.
-  void collect() const {
+  // All of it at the calling rank, by rows.
+  [[nodiscard]] std::vector<Element> whole() const {
+    std::vector<Element> all(elements() * static_cast<std::size_t>(count_ * count_));
     for (int i = 0; i < count_; ++i)
       for (int j = 0; j < count_; ++j)
         check(ompl_get(reinterpret_cast<uint64_t>(tile(i, j)), owner(i, j), offset(i, j), bytes()));
+    for (int row = 0; row < rows(); ++row)
+      for (int column = 0; column < rows(); ++column)
+        all[static_cast<std::size_t>(row) * static_cast<std::size_t>(rows()) +
+            static_cast<std::size_t>(column)] = at(row, column);
+    return all;
   }
 
  private:
