@@ -109,18 +109,23 @@ def declared(group: str) -> list[Target]:
 
 
 def measure(bench: Bench, groups: Sequence[str]) -> Iterator[Target]:
-    """The targets of the groups, each as soon as its group is measured."""
+    """The targets of the groups, each as soon as it is measured; of a group that is cut off, those so far are kept."""
     for group in groups:
         bench.cells, bench.rows, bench.machine = [], [], None
-        found = [target for measurement in GROUPS[group] for target in measurement.answers(bench)]
-        bench.groups[group] = {
-            "machine": bench.machine or results.machine(),
-            "figures": [asdict(f) | {"met": f.met} for f in found],
-            "results": [*map(results.from_cell, bench.cells), *bench.rows],
-        }
-        if bench.machine:
-            bench.groups[group]["given"] = [run["name"] for run in bench.given]  # whose results stay in their files
-        yield from found
+        found: list[Target] = []
+        try:
+            for measurement in GROUPS[group]:
+                for target in measurement.answers(bench):
+                    found.append(target)
+                    yield target
+        finally:
+            bench.groups[group] = {
+                "machine": bench.machine or results.machine(),
+                "figures": [asdict(f) | {"met": f.met} for f in found],
+                "results": [*map(results.from_cell, bench.cells), *bench.rows],
+            }
+            if bench.machine:
+                bench.groups[group]["given"] = [run["name"] for run in bench.given]  # whose results stay in their files
 
 
 def write(folder: Path, groups: Mapping[str, Group]) -> Path:
