@@ -26,6 +26,7 @@ constexpr std::pair<Flag, const char*> kFlags[] = {
     {kFortran, "fortran"},
     {kRepeated, "repeated"},
     {kRetried, "retried"},
+    {kInterrupted, "interrupted"},
 };
 
 void print(const Json& line) {

@@ -66,10 +66,11 @@ enum Flag : uint16_t {
   kSeveral = 8,    // a completion of `bytes` requests, which the side records name
   kInPlace = 16,
   kCancelled = 32,
-  kFailed = 64,     // the call returned an error
-  kFortran = 128,   // entered through a Fortran name
-  kRepeated = 256,  // `bytes` tests or probes in a row, which found nothing
-  kRetried = 512,   // nothing was posted: OMPL_RETRY_*
+  kFailed = 64,         // the call returned an error
+  kFortran = 128,       // entered through a Fortran name
+  kRepeated = 256,      // `bytes` tests or probes in a row, which found nothing
+  kRetried = 512,       // nothing was posted: OMPL_RETRY_*
+  kInterrupted = 1024,  // functions of the program ran within the call: those recorded last
 };
 // NOLINTEND(readability-identifier-naming, bugprone-macro-parentheses)
 

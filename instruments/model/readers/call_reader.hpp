@@ -17,6 +17,7 @@
 #include "common/input_error.hpp"
 #include "model/readers/collectives.hpp"
 #include "model/readers/neighbours.hpp"
+#include "model/readers/remote_calls.hpp"
 #include "model/trace.hpp"
 #include "trace/reader/reader.hpp"
 
@@ -101,8 +102,8 @@ class CallReader {
   // null if the file does not tell.
   [[nodiscard]] virtual uint32_t signals_of(uint32_t /*word*/) { return 1; }
   [[nodiscard]] virtual bool is_waited_for(uint32_t /*rank*/, uint32_t /*word*/) const { return false; }
-  // The same: whether the function that begins answers its caller.
-  [[nodiscard]] virtual bool answers_caller() { return false; }
+  // The same: of the function that begins.
+  virtual FunctionRun next_run() { return {}; }
   [[nodiscard]] virtual const Halo* halo(uint32_t /*number*/) const { return nullptr; }
   [[nodiscard]] virtual std::string name(const trace::Record& call) const;
   [[nodiscard]] uint32_t rank() const { return rank_; }
@@ -231,7 +232,7 @@ class CallReader {
   std::unordered_map<uint32_t, uint64_t> posted_collectives_;  // nonblocking ones, by communicator
   uint64_t accesses_ = 0;                                      // tells those of a rank apart
   uint64_t access_step_ = 1;
-  bool answers_ = false;          // the function that runs
+  FunctionRun run_;               // of the function that runs
   uint64_t put_with_signal_ = 0;  // bytes of a put whose signal is the next call
   std::unordered_map<uint32_t, std::vector<Access>> accesses_open_;  // by window
   std::unordered_map<uint32_t, Epochs> epochs_;                      // the same

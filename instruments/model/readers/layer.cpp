@@ -169,15 +169,23 @@ void CallReader::own_call(const Record& call) {
   open_[call.request] = end_branch();
 }
 
-// The begin of a function that another rank has called, or its end.
+// The begin of a function that another rank has called, or its end. One that ran within another call, as a barrier, takes its
+// request and answers in the background: what the thread does in that call, such as to arrive, waits for no request.
 void CallReader::own_function(const Record& call) {
   constexpr uint64_t kValue = 8;  // bytes of a reply
   const uint32_t caller = group(call.comm).world_rank(rank_, call.peer);
-  if (call.kind == Kind::kOmplFunction) {
-    answers_ = answers_caller();
-    add(hidden(OpKind::recv, kCalls, caller, call.tag));
-  } else if (answers_) {
-    add(hidden(OpKind::send, kCallReplies, caller, call.tag, kValue));
+  const Op request = hidden(OpKind::recv, kCalls, caller, call.tag);
+  const Op reply = hidden(OpKind::send, kCallReplies, caller, call.tag, kValue);
+  if (call.kind == Kind::kOmplFunction) run_ = next_run();
+  if (call.kind != Kind::kOmplFunction) {
+    if (run_.answers && !run_.within) add(reply);
+  } else if (!run_.within) {
+    add(request);
+  } else {
+    begin_branch(rank_, true);
+    add(request);
+    if (run_.answers) add(reply);
+    end_branch(true);
   }
 }
 

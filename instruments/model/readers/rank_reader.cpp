@@ -296,10 +296,10 @@ uint32_t RankReader::signals_of(uint32_t word) {
   return at < taken.size() ? taken[at++] : 0;
 }
 
-bool RankReader::answers_caller() {
-  if (file_.remote_calls == nullptr) return false;
-  const auto answered = file_.remote_calls->answered_by(rank(), thread_);
-  return functions_run_ < answered.size() && answered[functions_run_++] != 0;
+FunctionRun RankReader::next_run() {
+  if (file_.remote_calls == nullptr) return {};
+  const auto runs = file_.remote_calls->of(rank(), thread_);
+  return functions_run_ < runs.size() ? runs[functions_run_++] : FunctionRun{};
 }
 
 const Halo* RankReader::halo(uint32_t number) const {

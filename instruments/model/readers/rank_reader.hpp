@@ -112,7 +112,7 @@ class RankReader : public CallReader {
   const trace::Record* made_elsewhere(uint32_t request) override;
   std::optional<uint64_t> collective_before(uint32_t request) override;
   [[nodiscard]] uint32_t signals_of(uint32_t word) override;
-  [[nodiscard]] bool answers_caller() override;
+  FunctionRun next_run() override;
   [[nodiscard]] bool is_waited_for(uint32_t rank, uint32_t word) const override {
     return file_.signals != nullptr && file_.signals->is_waited_for(rank, word);
   }

@@ -177,6 +177,7 @@ def test_a_wait_takes_the_signal_that_comes_first(tmp_path: Path) -> None:
 
 
 ADD, GREATER_OR_EQUAL = 2, 4
+INTERRUPTED = 1024
 
 
 def test_a_comparison_takes_the_signals_up_to_the_one_it_needs(tmp_path: Path) -> None:
@@ -208,6 +209,18 @@ def test_a_handle_waits_for_the_reply(tmp_path: Path) -> None:
     assert time_of(tmp_path, [*put, own("HandleWait", flag=7)], nothing)[0] == EXACT(BEGIN + way(K) + way(0), rel=1e-9)
     retried = [own("PutNb", peer=1, size=K, flags=512)]
     assert time_of(tmp_path, retried, nothing)[0] == BEGIN
+
+
+def test_a_function_that_ran_in_a_barrier_does_not_hold_it_up(tmp_path: Path) -> None:
+    """Its caller had left the barrier and called before the target had: the call waits for that, not it for the call."""
+    caller = [own("Barrier"), own("CallNb", peer=1, size=8, flag=5), own("HandleWait", flag=5)]
+    waited = record("OmplFunction", BEGIN, BEGIN + 100, 8, 0, comm=WORLD)  # from the begin of the barrier on
+    inside = [waited, own("Reply", BEGIN + 100, peer=0)]
+    barrier = record("OmplBarrier", BEGIN + 100, BEGIN + 200, comm=WORLD, flags=INTERRUPTED)
+    times = time_of(tmp_path, caller, [*inside, barrier])
+    assert times[0] == EXACT(BEGIN + BARRIER + way(8) + way(8), rel=1e-9)
+    assert times[1] == EXACT(BEGIN + BARRIER, rel=1e-9)
+    assert predict(tmp_path)["unmatched_count"] == 0
 
 
 def halo(rank: int, sent: int, received: int) -> list[bytes]:

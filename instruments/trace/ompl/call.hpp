@@ -98,10 +98,12 @@ class Call {
   template <typename Function>
   int run(const Function& call) {
     if (thread_ == nullptr) return call();
-    here() = {tracer.clock.ticks(), record_.site, false};
+    const uint64_t begin = tracer.clock.ticks();
+    here() = {begin, record_.site, false};
     const int code = call();
     const uint64_t end = tracer.clock.ticks();
     if (has_moved()) thread_ = nullptr;
+    if (here().since != begin) record_.flags |= kInterrupted;
     record_.begin = tracer.clock.ns(here().since);
     record_.end = tracer.clock.ns(end);
     if (code < 0) record_.flags |= kFailed;
@@ -109,11 +111,12 @@ class Call {
   }
 
   // A moment between two calls, of which nothing more is recorded; then it may be the record of a call. `posts`: it gets an id, which
-  // is returned.
-  uint32_t mark(Kind kind, bool posts) {
+  // is returned. `waited`: it begins with the call around it, which waited until then.
+  uint32_t mark(Kind kind, bool posts, bool waited = false) {
     if (thread_ == nullptr) return 0;
     record_.kind = kind;
     record_.begin = record_.end = tracer.clock.ns(tracer.clock.ticks());
+    if (waited && outside_depth_ > 0) record_.begin = tracer.clock.ns(outside_.since);
     record_.request = posts ? thread_->request_id() : 0;
     thread_->stream.append(record_);
     return record_.request;

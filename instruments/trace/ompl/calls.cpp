@@ -28,7 +28,7 @@ uint64_t run(void* user, const ompl_call_context* told) {
             {.peer = static_cast<int32_t>(told->source),
              .bytes = told->length + told->payload_length,
              .tag = static_cast<int32_t>(told->function)});
-  call.mark(Kind::kOmplFunction, false);
+  call.mark(Kind::kOmplFunction, false, true);
   call.compute();
   const uint64_t result = function.code(function.user, told);
   call.mark(Kind::kOmplReply, false);
