@@ -72,6 +72,8 @@ if(TARGET ompl_bench_ompl AND NOT OMPL_SANITIZE)
     install(DIRECTORY ${folder}/ DESTINATION ${omni_dir}/sources/${place} COMPONENT omni EXCLUDE_FROM_ALL
       FILES_MATCHING REGEX "\\.(c|h)(pp)?$")
   endforeach()
+  install(DIRECTORY clients/mpi_collectives/ DESTINATION ${omni_dir}/sources/mpi_collectives COMPONENT omni EXCLUDE_FROM_ALL
+    FILES_MATCHING REGEX "\\.(c|h)pp$")
   install(FILES instruments/trace/calls.table instruments/trace/format.hpp instruments/trace/generate.py instruments/trace/kinds.def
     DESTINATION ${omni_dir}/sources/trace COMPONENT omni EXCLUDE_FROM_ALL)
   if(OMPL_PORTABLE)  # other machines may lack these headers of the bench's harness

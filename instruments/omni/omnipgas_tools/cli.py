@@ -20,7 +20,7 @@ from omnipgas_tools import __version__
 from omnipgas_tools.options import group
 
 COMMANDS = ("halo", "overlap", "tasks", "report", "memory", "rank", "cg", "spmv", "partition", "pingpong", "rate",
-            "endpoints", "figures", "doctor")  # fmt: skip
+            "endpoints", "figures", "doctor", "collectives")  # fmt: skip
 GROUPS = ("model", "libs", "study", "tune")
 
 EXAMPLES = """\b

@@ -92,7 +92,7 @@ def _alone(place: Path) -> Iterator[None]:
         yield
 
 
-def _layer(build: Path) -> Path:
+def layer(build: Path) -> Path:
     """The library of an installation."""
     folders = [build.parents[1] / "lib" / (sysconfig.get_config_var("MULTIARCH") or ""), build.parents[1] / "lib64"]
     places = [folder / LIBRARY for folder in (build.parents[1] / "lib", *folders)]
@@ -115,8 +115,8 @@ def find(library: Library, build: Path, kind: str = "bench") -> Found:
     if kind == "overlap":
         arguments.append("-fopenmp")
     if kind == "halo" or library.adapter == "ompl":
-        layer = _layer(build)
-        arguments += [str(layer), f"-Wl,-rpath,{layer.parent}"]
+        own = layer(build)
+        arguments += [str(own), f"-Wl,-rpath,{own.parent}"]
     worker = ready(
         build, target, f"bin/{catalog.worker_of(library, kind)}",
         lambda place: build_workers.compile_worker(library, build_workers.Recipe(place, kind, source, [], arguments)),
