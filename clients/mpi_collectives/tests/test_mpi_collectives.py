@@ -27,10 +27,10 @@ def launcher(target: Target, ranks: int) -> list[str]:
     return [str(mpiexec), *many, "-n", str(ranks)]
 
 
-@pytest.fixture(scope="module", params=sorted(FOUND) or [None])
+@pytest.fixture(scope="module", params=sorted(FOUND) or [""])
 def compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Target, Path]:
     """The program, compiled for an MPI."""
-    if request.param is None:
+    if not request.param:
         pytest.skip("none of the MPIs that this test wants is installed")
     target, program = FOUND[request.param], tmp_path_factory.mktemp("program") / "program"
     target.run("-std=c++20", "-O1", "-Wall", "-Wextra", HERE / "program.cpp", "-o", program)

@@ -212,9 +212,9 @@ def test_a_handle_waits_for_the_reply(tmp_path: Path) -> None:
 
 
 def test_a_function_that_ran_in_a_barrier_does_not_hold_it_up(tmp_path: Path) -> None:
-    """Its caller had left the barrier and called before the target had: the call waits for that, not it for the call."""
+    """Its caller had left the barrier and called before the target had: the call waits for it, not it for the call."""
     caller = [own("Barrier"), own("CallNb", peer=1, size=8, flag=5), own("HandleWait", flag=5)]
-    waited = record("OmplFunction", BEGIN, BEGIN + 100, 8, 0, comm=WORLD)  # from the begin of the barrier on
+    waited = record("OmplFunction", BEGIN, BEGIN + 100, 8, 0, comm=WORLD)  # since the barrier's begin
     inside = [waited, own("Reply", BEGIN + 100, peer=0)]
     barrier = record("OmplBarrier", BEGIN + 100, BEGIN + 200, comm=WORLD, flags=INTERRUPTED)
     times = time_of(tmp_path, caller, [*inside, barrier])

@@ -5,6 +5,7 @@
 
 #include <omnipgas/ompl_calls.h>
 #include <omnipgas/ompl_memory.h>
+#include <algorithm>
 
 #include <cstdint>
 #include <iterator>
@@ -116,7 +117,8 @@ class Call {
     if (thread_ == nullptr) return 0;
     record_.kind = kind;
     record_.begin = record_.end = tracer.clock.ns(tracer.clock.ticks());
-    if (waited && outside_depth_ > 0) record_.begin = tracer.clock.ns(outside_.since);
+    if (waited && outside_depth_ > 0)
+      record_.begin = std::max(tracer.clock.ns(outside_.since), thread_->stream.end());
     record_.request = posts ? thread_->request_id() : 0;
     thread_->stream.append(record_);
     return record_.request;

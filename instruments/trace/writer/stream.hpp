@@ -2,9 +2,11 @@
 // The records of one thread, or the definitions: appended in place, readable after each.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "file.hpp"
 #include "format.hpp"
@@ -23,6 +25,7 @@ class Stream {
     static_assert(sizeof record == sizeof(Record));
     if (idle_.kind != Kind{}) end_idling();
     if (next_ == limit_ && !next_block()) return file_->count_lost();
+    if constexpr (std::is_same_v<AnyRecord, Record>) end_ = record.end;
     uint64_t words[6];
     std::memcpy(words, &record, sizeof words);
     std::memcpy(next_++, words, sizeof words);
@@ -39,6 +42,9 @@ class Stream {
 
   // Notes that the tracer itself took the time from `begin` ticks until now.
   void record_tracer(uint64_t begin);
+
+  // No record may begin before it; in ns.
+  [[nodiscard]] uint64_t end() const { return std::max(end_, idle_.end); }
 
   // After a call and all that belongs to it: makes room for the next, and records the time if that took any.
   void settle() {
@@ -64,6 +70,7 @@ class Stream {
   Record idle_;
   uint32_t looks_[kLooks];  // the call sites of the loop that it belongs to
   uint32_t look_count_;
+  uint64_t end_;  // of the last record that is a call
   File* file_;
   uint32_t number_;
   uint32_t blocks_;

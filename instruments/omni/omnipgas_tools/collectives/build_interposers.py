@@ -36,7 +36,7 @@ def compile_interposer(target: Target, recipe: Recipe) -> str:
         return "up to date"
     partial = library.with_suffix(".new")
     parts = [path for path in sources if path.suffix == ".cpp"]
-    layer = [recipe.layer, f"-Wl,-rpath,{recipe.layer.parent}"]
+    layer: list[str | Path] = [recipe.layer, f"-Wl,-rpath,{recipe.layer.parent}"]
     try:
         target.run(*FLAGS, *recipe.arguments, *parts, *layer, "-o", partial)
     except FailedError as failure:
