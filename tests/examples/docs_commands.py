@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands of the tutorials and how-to pages run as they are printed.
+"""The commands of the pages run as they are printed.
 
 docs_commands.py run BUILD PREFIX PAGE   runs the commands of a page, with what is installed below PREFIX
 docs_commands.py count PAGE              prints how many commands of the page are run
@@ -8,10 +8,10 @@ docs_commands.py marked                  every listing of commands of these page
 docs_commands.py --self-test             seeds faults of every kind in small pages: each must be found
 
 A page's commands stand in blocks `console` (a command behind `$ `, then what it prints) and `sh` (commands alone). One
-shell runs all of them, in an empty folder. Listings whose first line is a comment that names a file, such as
-`/* ring.c: ... */`, are files of that folder. A command that ends with another status than 0 is an error, unless the
-next command is `echo $?`. Each line that a page prints must be among those that the command prints; `...` stands for
-anything. Comments before a block:
+shell runs all of them, in a folder that has nothing but the tree's `include` and `build`. Listings whose first line is
+a comment that names a file, such as `/* ring.c: ... */`, are files of that folder. A command that ends with another
+status than 0 is an error, unless the next command is `echo $?`. Each line that a page prints must be among those that
+the command prints; `...` stands for anything. Comments before a block:
 
     <!-- not run: REASON -->     the block is not run
     <!-- numbers differ -->      numbers of the printed lines stand for any number
@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("docs/tutorials", "docs/how-to")
+RECORDS = ("CHANGELOG.md", "docs/status/")  # pages of other people's words, and of what was once run
 SKIP = 77
 LIMIT_S = 1500
 MARK = "=== docs_commands"
@@ -201,6 +201,8 @@ def run(build: Path, prefix: Path, page: Path) -> int:
         folder, home = Path(name).resolve() / "work", Path(name).resolve() / "home"
         folder.mkdir()
         home.mkdir()
+        (folder / "include").symlink_to(ROOT / "include")  # for commands of a built tree
+        (folder / "build").symlink_to(build)
         variables = environment(build, prefix, home)
         if program := lacking(todo, variables):
             print(f"skipped: {page.name}: no {program} here")
@@ -233,7 +235,9 @@ def unmarked(name: str, page: str) -> list[str]:
 
 
 def marked() -> int:
-    names = [path.relative_to(ROOT).as_posix() for folder in FOLDERS for path in sorted((ROOT / folder).glob("*.md"))]
+    every = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    names = sorted(path.relative_to(ROOT).as_posix() for path in every)
+    names = [name for name in names if not name.startswith(RECORDS)]
     found = [fault for name in names for fault in unmarked(name, (ROOT / name).read_text())]
     print(*found, f"{len(found)} faults in {len(names)} pages", sep="\n")
     return 1 if found else 0
