@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How ranks prove to each other that they know the job's secret without telling it: SipHash-2-4, a hash made to be keyed
-// (Aumasson and Bernstein 2012). Why it is our own: docs/explanation/decisions.md.
+// (Aumasson and Bernstein 2012). Why it is our own: docs/explanation/decisions-networks.md.
 #pragma once
 
 #include <array>

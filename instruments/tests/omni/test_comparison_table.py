@@ -17,8 +17,8 @@ def lines(*rows: results.Result) -> list[str]:
 def test_the_first_and_who_is_tied_with_it_are_bold_and_the_twin_is_neither() -> None:
     two = [row("a", 2, 4, threads=2), row("b", 5, 7, threads=2) | {"status": "hung"}]
     found = lines(row("raw", 0.5, 1.5), row("a", 1, 3), row("b", 2, 6), row("c", 4, 6), row("c processes", 1, 1), *two)
-    assert found[0] == "| put + flag: us one way, 1 / 2 threads a rank | 8 B |"
-    assert found[2:6] == ["| `raw` | 1 / - |", "| `a` | **2** / **3** |", "| `b` | **4** / hung |", "| `c` | 5 / - |"]
+    assert found[0] == "| put + flag, 8 B, us one way | 1 thread | 2 threads |"
+    assert found[2:6] == ["| `raw` | 1 | - |", "| `a` | **2** | **3** |", "| `b` | **4** | hung |", "| `c` | 5 | - |"]
 
 
 def test_the_faster_of_two_operations_counts_and_of_rates_the_higher() -> None:

@@ -16,7 +16,7 @@ STATISTICS = typer.Option(
 
 
 def command(command: list[str] = COMMAND, mpi: Optional[str] = MPI, statistics: bool = STATISTICS) -> None:
-    """Run an unmodified MPI program with its collectives served by this layer: omni collectives -- mpiexec -n 4 ./app"""
+    """Run an MPI program with its collectives served by this layer: omni collectives -- mpiexec -n 4 ./app"""
     try:
         library = run.interposer(catalog.build_dir(), command, mpi)
         status = run.run(command, library, statistics)

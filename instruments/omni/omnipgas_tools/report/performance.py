@@ -38,12 +38,12 @@ def value_text(figure: Figure) -> str:
     return f"{figure['value']:.3g}{unit}{interval}"
 
 
-def figure_line(figure: Figure) -> str:
-    """A figure as an item of a list: what it is, its value, its bound, and its note."""
+def figure_line(figure: Figure, verdict: bool = True) -> str:
+    """A figure as an item of a list: what it is, its value, its bound with whether it is met, and its note."""
     bound = ""
     if figure["bound"] is not None:
-        verdict = "met" if figure["met"] else "**missed**"
-        bound = f"; {'at most' if figure['at_most'] else 'at least'} {figure['bound']:g}: {verdict}"
+        bound = f"; {'at most' if figure['at_most'] else 'at least'} {figure['bound']:g}"
+        bound += (": met" if figure["met"] else ": **missed**") if verdict else ""
     note = f" ({figure['note']})" if figure["note"] else ""
     text = f"- {figure['name']}: {value_text(figure)}{bound}{note}"
     return textwrap.fill(text, COLUMNS, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
@@ -107,7 +107,7 @@ def missed_page(groups: dict[str, Any], text: str) -> str:
     """docs/performance/missed.md: a list for each topic, beside the reasons that stand there."""
     for topic in TOPICS:
         figures = [figure for figure in of(topic, groups) if figure["bound"] is not None and not figure["met"]]
-        body = "\n".join(map(figure_line, figures)) or "None."
+        body = "\n".join(figure_line(figure, verdict=False) for figure in figures) or "None."
         if f"<!-- begin {topic.name} -->" not in text:
             text += f"\n## {topic.title}\n\n<!-- begin {topic.name} -->\n<!-- end {topic.name} -->\n"
         text = between(text, topic.name, body)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""omni report --table: what a page of results says, as a table for text (Markdown): a row for each library, its fastest
-operation of each kind, all thread counts."""
+"""omni report --table: what a page of results says, as tables for text (Markdown). Each has a row for each library, its
+fastest operation of a kind, and a column for each thread count."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -21,25 +21,31 @@ def tables(side: dict[str, Any]) -> str:
     threads = sorted({row["threads"] for row in pings})
     for kind, ops in KINDS.items():
         of_kind = [row for row in pings if row["op"] in ops]
-        sizes = [size for size in SIZES if any(row["size"] == size for row in of_kind)]
-        if sizes:
-            columns = [_column([row for row in of_kind if row["size"] == size], threads) for size in sizes]
-            parts.append(_table(f"{kind}: us one way, {_among(threads)}", list(map(size_text, sizes)), columns))
+        for size in SIZES:
+            if of_size := [row for row in of_kind if row["size"] == size]:
+                parts.append(_by_threads(f"{kind}, {size_text(size)}, us one way", of_size, threads))
+    rates = [row for row in rows if row["bench"] == "rate" and row["op"] == "put"]
+    if rates:
+        counts = sorted({row["threads"] for row in rates})
+        parts.append(_by_threads("million puts with flag a second at a target that sleeps", rates, counts))
     others = _others(rows)
     if others:
         parts.append(_table("what else", list(others), list(others.values())))
     return "\n\n".join(parts) + "\n"
 
 
+def _by_threads(title: str, rows: Sequence[Result], threads: Sequence[int]) -> str:
+    """A table of one size: the values of each library by thread count; those that did not come are named."""
+    columns = [_cells([row for row in rows if row["threads"] == count]) for count in threads]
+    return _table(title, [f"{count} thread{'s' if count != 1 else ''}" for count in threads], columns)
+
+
 def _others(rows: Sequence[Result]) -> dict[str, dict[str, str]]:
-    """Rates, and what a rank takes: each column's text by library."""
-    rates = [row for row in rows if row["bench"] == "rate" and row["op"] == "put"]
-    threads = sorted({row["threads"] for row in rates})
+    """What a rank takes: each column's text by library."""
     fewest = min((row["threads"] for row in rows), default=0)
     alone = [row for row in rows if row["threads"] == fewest and row["op"] == "put"]
     found = {
         "version": {row["library"]: " ".join(row["version"].split()) for row in rows if row["version"]},
-        f"million puts with flag a second at a target that sleeps, {_among(threads)}": _column(rates, threads),
         "us of processor time for a message of 8 B": _plain(alone, "pingpong", "cpu_us_per_message"),
         "start-up, s": _plain(alone, "pingpong", "startup_s"),
         "KiB for one more rank, 1 thread": _plain(alone, "memory", "memory_per_peer_KiB"),
@@ -51,13 +57,6 @@ def _others(rows: Sequence[Result]) -> dict[str, dict[str, str]]:
 def _plain(rows: Iterable[Result], bench: str, name: str) -> dict[str, str]:
     wanted = [row for row in rows if row["bench"] == bench and row.get(name) is not None]
     return {row["library"]: _number(row[name]) for row in wanted if bench == "memory" or row["size"] == SIZES[0]}
-
-
-def _column(rows: Sequence[Result], threads: Sequence[int]) -> dict[str, str]:
-    """Of each library the values by thread count; those that did not come are named."""
-    cells = {count: _cells([row for row in rows if row["threads"] == count]) for count in threads}
-    libraries = dict.fromkeys(row["library"] for row in rows)
-    return {name: " / ".join(cells[count].get(name, "-") for count in threads) for name in libraries}
 
 
 def _cells(rows: Sequence[Result]) -> dict[str, str]:
@@ -77,7 +76,7 @@ def _number(value: float) -> str:
 
 def _table(title: str, heads: Sequence[str], columns: Sequence[dict[str, str]]) -> str:
     libraries = dict.fromkeys(name for column in columns for name in column)
-    rows = [[f"`{name}`", *(column.get(name, "") for column in columns)] for name in libraries]
+    rows = [[f"`{name}`", *(column.get(name, "-") for column in columns)] for name in libraries]
     return "\n".join(markdown([title, *heads], rows))
 
 
@@ -85,7 +84,3 @@ def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """The lines of a table."""
     first, *others = (f"| {' | '.join(cells)} |" for cells in (heads, *rows))
     return [first, "|" + "---|" * len(heads), *others]
-
-
-def _among(threads: Sequence[int]) -> str:
-    return f"{' / '.join(map(str, threads))} thread{'s' if list(threads) != [1] else ''} a rank"
