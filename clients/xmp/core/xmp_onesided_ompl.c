@@ -18,7 +18,6 @@ static bool* mapped;
 static uint64_t probe; /* an allocation, by which one sees what is mapped, and where */
 static pthread_t beginner;
 static bool any_thread_calls_mpi;
-static bool ours; /* the layer was begun here, not by the program */
 
 void ompl_xmp_fatal(const char* what, const char* why) {
   char text[1024];
@@ -132,8 +131,7 @@ static void size_segment(size_t heap_size) {
 OMPL_XMP_API void _XMP_mpi_onesided_initialize(const size_t heap_size) {
   int level = MPI_THREAD_SINGLE;
   size_segment(heap_size);
-  ours = ompl_rank() < 0;
-  if (ours) ompl_xmp_check(ompl_init(), "the layer does not begin");
+  ompl_xmp_check(ompl_init(), "the layer does not begin");
   if (ompl_rank() != _XMP_world_rank || ompl_size() != _XMP_world_size)
     ompl_xmp_fatal("the layer does not begin",
                    "its ranks are not those of MPI; start the job by MPI's launcher");
@@ -160,7 +158,7 @@ OMPL_XMP_API void _XMP_mpi_onesided_finalize(void) {
   MPI_Win_free(&window);
   ompl_xmp_complete();
   if (ompl_xmp_tasks_end != NULL) ompl_xmp_tasks_end();
-  if (ours && ompl_finalize() != OMPL_OK)
+  if (ompl_finalize() != OMPL_OK)
     fprintf(stderr, "[RANK:%d] XcalableMP over OmniPGAS: the layer ends with an error: %s\n",
             _XMP_world_rank, ompl_error_detail());
   _XMP_free(mapped);

@@ -54,7 +54,7 @@ static int wanted_threads(void) {
 
 void ompl_xmp_tasks_begin(void) {
   ompl_tasklet_config config = OMPL_TASKLET_CONFIG_INIT;
-  if (ompl_tasklet_threads() > 0) return; /* the program has begun them */
+  if (began_tasks) return;
   config.threads = wanted_threads();
   config.stack_bytes = kStackBytes;
   check(ompl_tasklet_init(&config), "they do not begin");
@@ -67,25 +67,28 @@ void ompl_xmp_tasks_end(void) {
   began_tasks = false;
 }
 
+bool ompl_xmp_has_tasks(void) { return began_tasks; }
+
 bool ompl_xmp_task_wait(uint64_t flag) {
   if (ompl_tasklet_self() == NULL) return false;
   check(ompl_tasklet_wait_flag(flag), "wait");
   return true;
 }
 
+/* In a program of XcalableMP both have begun. */
 void tasklet_initialize(int argc, char* argv[]) {
   (void)argc;
   (void)argv;
-  if (ompl_rank() < 0) {
-    check(ompl_init(), "the layer does not begin");
-    began_layer = true;
-  }
+  if (began_tasks) return;
+  check(ompl_init(), "the layer does not begin");
+  began_layer = true;
   ompl_xmp_tasks_begin();
 }
 
 void tasklet_finalize(void) {
+  if (!began_layer) return;
   ompl_xmp_tasks_end();
-  if (began_layer) check(ompl_finalize(), "the layer does not end");
+  check(ompl_finalize(), "the layer does not end");
   began_layer = false;
 }
 

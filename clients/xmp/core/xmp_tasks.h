@@ -17,6 +17,9 @@
 OMPL_XMP_WEAK void ompl_xmp_tasks_begin(void);
 OMPL_XMP_WEAK void ompl_xmp_tasks_end(void);
 
+/* Whether they have begun. */
+OMPL_XMP_WEAK bool ompl_xmp_has_tasks(void);
+
 /* Within a task: suspends it until the flag of this rank is positive, takes one from it, and returns true. Else false. */
 OMPL_XMP_WEAK bool ompl_xmp_task_wait(uint64_t flag);
 

@@ -50,7 +50,7 @@ void GOMP_parallel(Function function, void* data, unsigned threads, unsigned fla
   Region region = {function, data};
   (void)threads;
   (void)flags;
-  if (ompl_rank() < 0) { /* before the layer begins, as within xmp_init */
+  if (!ompl_xmp_has_tasks()) { /* before the layer begins, or after its end */
     function(data);
     return;
   }
@@ -58,7 +58,6 @@ void GOMP_parallel(Function function, void* data, unsigned threads, unsigned fla
     check(run_region(&region), "a parallel region");
     return;
   }
-  ompl_xmp_tasks_begin();
   check(ompl_tasklet_run(&run_region, &region), "a parallel region");
 }
 

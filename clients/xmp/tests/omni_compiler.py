@@ -27,10 +27,13 @@ class Omni:
         """Compiles XMP/C; `tasks`: tasklets run by this project's tasks."""
         libraries = self.build / "lib"
         names = [] if self.plain else [*(["-lomnipgas-xmp-tasklet"] if tasks else []), "-lomnipgas-xmp"]
-        ours = [] if self.plain else [f"-L{libraries}", f"-Wl,-rpath,{libraries}"]
+        ours = [] if self.plain else [f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-Wl,--no-as-needed"]
         openmp = ["-omp"] if tasks else []
-        command: list[str | Path] = [self.prefix / "bin/xmpcc", *openmp, "-o", program, *sources, *ours, *names, "-lm"]
-        return run(command, LIMIT_S, program.parent)
+        # Its parser does not know attributes of GCC 11, which glibc's stdlib.h has for compilers that do.
+        older = ["--Wp-U__GNUC__", "--Wp-D__GNUC__=10"]
+        command: list[str | Path] = [self.prefix / "bin/xmpcc", *older, *openmp, "-o", program, *sources, *ours, *names]
+        # Its translator, run by Java 17, loses types now and then with the default collector of garbage.
+        return run([*command, "-lm"], LIMIT_S, program.parent, JAVA_TOOL_OPTIONS="-XX:+UseSerialGC")
 
     def execute(self, program: Path, ranks: int, conduits: str, **environment: str) -> tuple[int, str]:
         """Starts a program by the launcher of the compiler's MPI."""

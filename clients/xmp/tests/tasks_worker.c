@@ -112,12 +112,14 @@ int main(int argc, char* argv[]) {
   uint64_t flags = 0;
   EXPECT(!ompl_xmp_task_wait(0)); /* no task */
   EXPECT(ompl_init() == OMPL_OK && ompl_alloc(4 * kWaits, &flags) == OMPL_OK);
-  tasklet_initialize(argc, argv);
+  ompl_xmp_tasks_begin();
+  tasklet_initialize(argc, argv); /* changes nothing */
   EXPECT(xmp_num_threads() == atoi(getenv("XMP_NUM_THREADS")));
   tasklet_exec_main(&chain);
   openmp_chain();
   waits(flags);
-  tasklet_finalize();
+  tasklet_finalize(); /* leaves what it has not begun */
+  ompl_xmp_tasks_end();
   EXPECT(ompl_finalize() == OMPL_OK);
   return 0;
 }

@@ -14,7 +14,7 @@ int from[16];
 int bad = 0;
 
 int main() {
-  int me = xmpc_this_image(), size = xmpc_num_images();
+  int me = xmpc_this_image(), size = xmp_num_images();
   int *message = malloc(SIZE * sizeof(int));
   for (int round = 0; round < ROUNDS; round++) {
     int sum = me;

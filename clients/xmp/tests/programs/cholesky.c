@@ -4,7 +4,6 @@
  * a tile puts it to all others and posts; a task there waits for the post. With more tasks that wait than threads it
  * ends only if a wait suspends its task.
  */
-#include <math.h>
 #include <stdio.h>
 #include <xmp.h>
 
@@ -12,6 +11,8 @@
 #define TS 24
 
 #pragma xmp nodes p[*]
+double sqrt(double), fabs(double); /* the compiler cannot read glibc's math.h */
+
 double tile[NT][NT][TS * TS]:[*];
 char made[NT][NT]; /* what tasks depend on */
 char wire;         /* libxmp's coarray assignments come one at a time */
@@ -102,7 +103,7 @@ double residual() {
 }
 
 int main() {
-  int me = xmpc_this_image(), images = xmpc_num_images();
+  int me = xmpc_this_image(), images = xmp_num_images();
   for (int i = 0; i < NT; i++)
     for (int k = 0; k <= i; k++)
       for (int e = 0; e < TS * TS; e++)

@@ -73,12 +73,14 @@ void any_tag_any_node(int me, int size) {
 #pragma xmp post (p[me], 63)
 #pragma xmp wait (p[behind])
 #pragma xmp wait (p[behind])
+  }
+  for (int round = 0; round < ROUNDS; round++) { /* those to itself are left */
 #pragma xmp wait
   }
 }
 
 int main() {
-  int me = xmpc_this_image(), size = xmpc_num_images();
+  int me = xmpc_this_image(), size = xmp_num_images();
   many_tags(me);
   xmp_sync_all(NULL);
   with_data(me);
