@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The parts of the psm2 conduit that need no PSM2: addresses, loading.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "conduit/psm2/address.hpp"
+#include "conduit/psm2/library.hpp"
+#include "conduit/registry.hpp"
+#include "util/settings.hpp"
+#include "util/status.hpp"
+
+namespace ompl::conduit::psm2 {
+namespace {
+
+const std::string kSecret = "a secret";
+
+Address sample() {
+  return {.challenge = 0x123456789ABCDEF0,
+          .by_memory = true,
+          .memory = 7,
+          .process = 8,
+          .host = {.network = 9, .list = {{.ip = std::string(4, '\3')}}},
+          .port = 4711,
+          .slots = {1, 0xFFFF'FFFF'0000, 3}};
+}
+
+TEST(Psm2Address, SurvivesTheJourney) {
+  Address got;
+  ASSERT_EQ(got.parse(sample().encode(kSecret), kSecret), nullptr);
+  EXPECT_EQ(got.encode(kSecret), sample().encode(kSecret));
+  EXPECT_EQ(got.slots, sample().slots);
+  EXPECT_TRUE(got.by_memory);
+  EXPECT_EQ(got.port, 4711);
+}
+
+TEST(Psm2Address, NoPartOfAnAddressIsAnAddress) {
+  const std::string good = sample().encode(kSecret);
+  for (std::size_t length = 0; length < good.size(); ++length) {
+    Address got;
+    EXPECT_NE(got.parse(std::string_view(good).substr(0, length), kSecret), nullptr) << length;
+    EXPECT_TRUE(got.slots.empty());
+  }
+  Address got;
+  EXPECT_NE(got.parse(good + '\0', kSecret), nullptr);
+}
+
+TEST(Psm2Address, ChangedBytesAndOtherSecretsAreRefused) {
+  std::mt19937 random(20240229);
+  const std::string good = sample().encode(kSecret);
+  Address got;
+  for (int round = 0; round < 100'000; ++round) {
+    std::string text = good;
+    for (unsigned i = 0; i <= random() % 4; ++i)
+      text[random() % text.size()] = static_cast<char>(random());
+    if (text == good) continue;
+    ASSERT_NE(got.parse(text, kSecret), nullptr);
+  }
+  EXPECT_NE(got.parse(good, "another secret"), nullptr);
+}
+
+TEST(Psm2Library, IsNotLoadedBeforeItIsNeeded) {
+  const std::unique_ptr<Conduit> conduit = make();
+  EXPECT_EQ(dlopen("libpsm2.so.2", RTLD_NOW | RTLD_NOLOAD), nullptr);
+}
+
+TEST(Psm2Library, SaysWhyItCannotBeLoaded) {
+  Library library;
+  EXPECT_EQ(library.load(Devices::memory, "libpsm2-of-nowhere.so.2"), OMPL_ERR_UNSUPPORTED);
+  EXPECT_NE(std::string(error_detail()).find("libpsm2-of-nowhere.so.2: cannot open"),
+            std::string::npos)
+      << error_detail();
+  EXPECT_EQ(library.load(Devices::memory, "libc.so.6"), OMPL_ERR_UNSUPPORTED);
+  EXPECT_NE(std::string(error_detail()).find("it is not PSM2"), std::string::npos) << error_detail();
+}
+
+// Nothing is loaded for that.
+TEST(Psm2Conduit, WithoutACardSaysWhatToDo) {
+  Settings settings;
+  if (settings.names_conduit("psm2")) GTEST_SKIP() << "there is a card of Omni-Path";
+  for (const char* const devices : {"", "self,shm,hfi"}) {
+    settings.psm2_devices = devices;
+    Job job;
+    job.settings = &settings;
+    EXPECT_EQ(make()->open(job), OMPL_ERR_UNSUPPORTED);
+    EXPECT_NE(std::string(error_detail()).find("no Omni-Path card"), std::string::npos)
+        << error_detail();
+  }
+}
+
+}  // namespace
+}  // namespace ompl::conduit::psm2
