@@ -13,7 +13,7 @@ constexpr std::size_t kMostSlots = 64;
 
 std::string Address::encode(std::string_view secret) const {
   ByteWriter out;
-  out.add(kMagic).add(challenge).add(static_cast<uint8_t>(by_memory ? 1 : 0)).add(memory).add(process);
+  out.add(kMagic).add(challenge).add(static_cast<uint8_t>(by_memory ? 1 : 0)).add(memory);
   out.add(std::string_view(host.encode())).add(port).add(static_cast<uint32_t>(slots.size()));
   for (const uint64_t slot : slots) out.add(slot);
   return seal(out, secret);
@@ -30,7 +30,6 @@ const char* Address::parse(std::string_view bytes, std::string_view secret) {
   in.get(&read.challenge);
   in.get(&how);
   in.get(&read.memory);
-  in.get(&read.process);
   in.get(&host_bytes);
   in.get(&read.port);
   if (!in.get(&count) || count == 0 || count > kMostSlots) return "an address without endpoints";

@@ -15,7 +15,6 @@ struct Address {
   uint64_t challenge = 0;  // see conduit/common/sealed.hpp
   bool by_memory = false;  // PSM2 uses self and shm alone
   uint64_t memory = 0;     // equal where processes share what PSM2's shm needs
-  uint64_t process = 0;    // that is so too
   HostAddresses host;      // of the liveness listener,
   uint16_t port = 0;       // and its port; 0: there is none
   std::vector<uint64_t> slots;  // number of each slot's endpoint; at least one

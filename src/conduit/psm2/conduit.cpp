@@ -58,11 +58,6 @@ uint64_t memory_identity() {
          1;
 }
 
-uint64_t process_identity() {
-  static const uint64_t number = unpredictable_number();
-  return number;
-}
-
 // The same on all ranks, and another one for each job.
 PsmUuid key_of_job(const Job& job) {
   PsmUuid key{};
@@ -96,7 +91,6 @@ int Psm2Conduit::open(const Job& job) {
   peers_.resize(job.size);
   own_.challenge = unpredictable_number();
   own_.memory = memory_identity();
-  own_.process = process_identity();
   shared_.library = &library_;
   shared_.job = &job;
   shared_.own = &own_;

@@ -315,12 +315,10 @@ bool Connections::part() noexcept {
   return all_have;
 }
 
-// PSM2 frees its table of handlers first and then progresses: no message may come. It also waits for the other side to close too,
-// and endpoints of one process close one after the other.
 bool Connections::has_parted() const {
-  return std::ranges::all_of(all(), [this](const std::unique_ptr<Psm2Link>& link) {
+  return std::ranges::all_of(all(), [](const std::unique_ptr<Psm2Link>& link) {
     const bool unused = !link->attempted && link->address == nullptr;
-    return unused || (link->goodbye_heard && link->departed && peer(*link).process != shared_.own->process);
+    return unused || (link->goodbye_heard && link->departed);
   });
 }
 

@@ -78,7 +78,7 @@ class Connections {
   void said_goodbye(Psm2Link& link) noexcept;
   // Tells all others that this side does so. True once all of them have heard it, and have said so too.
   bool part() noexcept;
-  // Nothing can come any more from anyone: psm2_ep_close() may be called.
+  // Nothing can come any more from anyone.
   [[nodiscard]] bool has_parted() const;
 
   // Sends what is not counted. False: the link has failed.

@@ -42,16 +42,17 @@ int Psm2Endpoint::open(const PsmUuid& job, PsmEpid* number) {
   return OMPL_OK;
 }
 
-// One that others may still send to is left to the end of the process.
+// psm2_ep_close() frees the table of handlers first and then progresses, so no message may come any more; and without hfi it
+// crashes unless the endpoint was opened last. Others are left to the end of the process.
 Psm2Endpoint::~Psm2Endpoint() {
   if (endpoint_ == nullptr) return;
   drain(*this, arch::now_ms() + kGoodbyeMs,
         [this] { return !connections_.is_away() && connections_.part(); });
   connections_.await_connector();
-  if (connections_.has_parted()) {
+  if (shared_.devices == Devices::fabric && connections_.has_parted()) {
     library_.ep_close(endpoint_, kGraceful, kCloseNs);
   } else {
-    log::debug("psm2: an endpoint is left open, since not everyone has parted from it");
+    log::debug("psm2: an endpoint is left open until the process ends");
   }
 }
 

@@ -20,7 +20,6 @@ Address sample() {
   return {.challenge = 0x123456789ABCDEF0,
           .by_memory = true,
           .memory = 7,
-          .process = 8,
           .host = {.network = 9, .list = {{.ip = std::string(4, '\3')}}},
           .port = 4711,
           .slots = {1, 0xFFFF'FFFF'0000, 3}};
