@@ -184,7 +184,7 @@ TEST_P(EndpointRules, AFloodIsAnsweredByRetry) {
 TEST_P(EndpointRules, AFloodInBothDirectionsFlows) {
   constexpr uint32_t kRounds = 5'000;
   std::atomic<int> satisfied{0};
-  const auto flood = [&satisfied](Node& node, uint32_t rank) {
+  const auto flood = [&satisfied, this](Node& node, uint32_t rank) {
     Endpoint& endpoint = *node.endpoints[0];
     const auto block = pattern(most(16 << 10), rank);
     const auto step = [&] { node.progress(); };

@@ -113,7 +113,7 @@ std::vector<void (*)(int)> handlers() {
   return out;
 }
 
-// libpsm2 takes SIGTERM, SIGINT and the signals of errors when it is loaded, and SIGSEGV and SIGBUS for each connection.
+// libpsm2 takes SIGSEGV and SIGBUS for each connection.
 TEST_P(Psm2EndpointTest, LeavesSignalsAlone) {
   const auto before = handlers();
   ASSERT_NO_FATAL_FAILURE(start(4, 4));

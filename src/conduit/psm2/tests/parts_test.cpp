@@ -3,7 +3,10 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <cstdlib>
 #include <random>
+#include <vector>
 
 #include "conduit/psm2/address.hpp"
 #include "conduit/psm2/library.hpp"
@@ -72,6 +75,31 @@ TEST(Psm2Library, SaysWhyItCannotBeLoaded) {
       << error_detail();
   EXPECT_EQ(library.load(Devices::memory, "libc.so.6"), OMPL_ERR_UNSUPPORTED);
   EXPECT_NE(std::string(error_detail()).find("it is not PSM2"), std::string::npos) << error_detail();
+}
+
+std::vector<void (*)(int)> signal_handlers() {
+  std::vector<void (*)(int)> out;
+  for (int number = 1; number < 32; ++number) {
+    struct sigaction action {};
+    sigaction(number, nullptr, &action);
+    out.push_back(action.sa_handler);
+  }
+  return out;
+}
+
+// It takes SIGTERM, SIGINT and the signals of errors as soon as it is loaded.
+TEST(Psm2Library, LeavesSignalsAlone) {
+  const auto before = signal_handlers();
+  setenv("PSM2_DEVICES", "self,shm", 1);
+  Library library;
+  if (library.load(Devices::memory) != OMPL_OK) GTEST_SKIP() << error_detail();
+  PsmEndpoint* first = nullptr;
+  PsmEndpoint* second = nullptr;
+  PsmEpid numbers[2] = {};
+  ASSERT_EQ(library.open(Devices::memory, {}, &first, &numbers[0]), OMPL_OK) << error_detail();
+  ASSERT_EQ(library.open(Devices::memory, {}, &second, &numbers[1]), OMPL_OK) << error_detail();
+  EXPECT_NE(numbers[0], numbers[1]) << "they would share one memory";
+  EXPECT_TRUE(signal_handlers() == before);
 }
 
 // Nothing is loaded for that.
