@@ -62,7 +62,8 @@ constexpr std::array kVariables{
     Variable{"OMPL_CONDUITS", "list of self|shm|verbs|ofi|tcp|ucx|utofu|psm2|mpi", &Settings::conduits,
              "Conduits that may be used, in order of preference, separated by commas. Where tcp is "
              "among them "
-             "ofi leaves TCP to it, unless OMPL_OFI_PROVIDER asks for it. psm2 is in the default where there "
+             "ofi leaves TCP to it, unless OMPL_OFI_PROVIDER asks for it. psm2 is in the default where "
+             "there "
              "is a card of Omni-Path."},
     Variable{"OMPL_NODE_ID", "text", &Settings::node_id,
              "Identity of this node: ranks of different identity never share memory."},

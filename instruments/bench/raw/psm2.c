@@ -34,7 +34,8 @@ struct open_options {
 struct limits {
   uint32_t handlers, arguments, request, reply;
 };
-typedef int (*handler_t)(void* token, uint64_t* args, int count, void* data, uint32_t bytes, void* context);
+typedef int (*handler_t)(void* token, uint64_t* args, int count, void* data, uint32_t bytes,
+                         void* context);
 
 static struct {
   int (*init)(int*, int*);
@@ -74,7 +75,8 @@ static void load(void) {
   setenv("PSM2_DEVICES", "self,shm", 0);
   setenv("PSM2_MULTI_EP", "1", 0);
   setenv("PSM2_RCVTHREAD", "0", 0);
-  setenv("PSM2_ADDR_FMT", "1", 0); /* without a card an endpoint's number holds 16 bits of its key by this format alone */
+  setenv("PSM2_ADDR_FMT", "1",
+         0); /* without a card an endpoint's number holds 16 bits of its key by this format alone */
   void* library = dlopen("libpsm2.so.2", RTLD_NOW | RTLD_LOCAL);
   check(library != NULL, "loading libpsm2.so.2");
   const struct {
@@ -95,7 +97,8 @@ static void load(void) {
     memcpy(all[i].to, &found, sizeof found);
   }
   const int error = psm2.init(&major, &minor);
-  check(error == ok || error == no_card, "psm2_init"); /* of the latter it says an internal error, after all else is done */
+  check(error == ok || error == no_card,
+        "psm2_init"); /* of the latter it says an internal error, after all else is done */
 }
 
 static int arrived(void* token, uint64_t* args, int count, void* data, uint32_t bytes, void* context) {
@@ -146,7 +149,8 @@ baseline_channel* channel_open(int meeting, int rank, size_t bytes, int crowded)
   check(send(meeting, &own, sizeof own, MSG_NOSIGNAL) == sizeof own &&
             recv(meeting, &other, sizeof other, MSG_WAITALL) == sizeof other,
         "meeting");
-  check(psm2.connect(at->endpoint, 1, &other, NULL, &error, &at->other, patience) == ok, "psm2_ep_connect");
+  check(psm2.connect(at->endpoint, 1, &other, NULL, &error, &at->other, patience) == ok,
+        "psm2_ep_connect");
   return at;
 }
 
@@ -180,7 +184,8 @@ static void send_out(baseline_channel* at, size_t offset, size_t bytes, uint32_t
   do {
     const size_t part = bytes < at->most ? bytes : at->most;
     const uint64_t args[arguments] = {offset, part == bytes ? flag : 0};
-    check(psm2.request(at->other, 0, args, arguments, channel_source(at) + offset, part, 0, NULL, NULL) == ok,
+    check(psm2.request(at->other, 0, args, arguments, channel_source(at) + offset, part, 0, NULL,
+                       NULL) == ok,
           "psm2_am_request_short");
     offset += part;
     bytes -= part;

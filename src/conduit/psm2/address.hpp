@@ -12,11 +12,11 @@
 namespace ompl::conduit::psm2 {
 
 struct Address {
-  uint64_t challenge = 0;  // see conduit/common/sealed.hpp
-  bool by_memory = false;  // PSM2 uses self and shm alone
-  uint64_t memory = 0;     // equal where processes share what PSM2's shm needs
-  HostAddresses host;      // of the liveness listener,
-  uint16_t port = 0;       // and its port; 0: there is none
+  uint64_t challenge = 0;       // see conduit/common/sealed.hpp
+  bool by_memory = false;       // PSM2 uses self and shm alone
+  uint64_t memory = 0;          // equal where processes share what PSM2's shm needs
+  HostAddresses host;           // of the liveness listener,
+  uint16_t port = 0;            // and its port; 0: there is none
   std::vector<uint64_t> slots;  // number of each slot's endpoint; at least one
 
   // What is published: about 50 bytes, 6 for each address of IPv4, 18 for IPv6, and 8 per slot. It ends in a hash that needs

@@ -45,7 +45,7 @@ class Psm2Conduit final : public Conduit {
   Address own_;
   std::vector<Address> peers_;
   SharedState shared_;
-  std::size_t max_data_ = 256;  // as much as PSM2 promises
+  std::size_t max_data_ = 256;                            // as much as PSM2 promises
   std::vector<std::unique_ptr<Psm2Endpoint>> endpoints_;  // until handed out
 };
 

@@ -170,12 +170,11 @@ void Connections::take_connection(int64_t now) {
 
 void Connections::greet(Psm2Link& link) noexcept {
   const Job& job = *shared_.job;
-  const Hello hello{
-      .rank = job.rank,
-      .slot = static_cast<uint16_t>(slot_),
-      .target_slot = static_cast<uint16_t>(link.slot),
-      .cookie = cookie(job.secret, job.rank, link.rank, peer(link).challenge),
-      .head = to_argument({.key = link.key, .place = link.place})};
+  const Hello hello{.rank = job.rank,
+                    .slot = static_cast<uint16_t>(slot_),
+                    .target_slot = static_cast<uint16_t>(link.slot),
+                    .cookie = cookie(job.secret, job.rank, link.rank, peer(link).challenge),
+                    .head = to_argument({.key = link.key, .place = link.place})};
   const auto words = std::bit_cast<std::array<uint64_t, 3>>(hello);
   const uint64_t arguments[] = {to_argument({.op = kHello}), words[0], words[1], words[2]};
   link.hello_sent = send(link, arguments, 4);
@@ -230,8 +229,8 @@ Psm2Link* Connections::admit(Head head) const {
 // --- While it is up ------------------------------------------------------------------------------------
 
 bool Connections::send(Psm2Link& link, const uint64_t* arguments, int count) noexcept {
-  const PsmError error = shared_.library->am_request(link.address, 0, arguments, count, nullptr, 0, 0,
-                                                     nullptr, nullptr);
+  const PsmError error =
+      shared_.library->am_request(link.address, 0, arguments, count, nullptr, 0, 0, nullptr, nullptr);
   if (error == kPsmOk) return true;
   lost(link, in_words([&] { return shared_.library->text_of(error); }));
   return false;
@@ -299,8 +298,8 @@ void Connections::fail(Psm2Link& link, int code, std::string_view why) noexcept 
   link.failure.store(code, std::memory_order_release);
   link.window.close();
   if (links_.known(link.rank) != &link && !link.departed) losses_.add(link.rank, code, link.why);
-  log::info("psm2: connection of endpoint {} to endpoint {} of rank {}: {}", slot_, link.slot, link.rank,
-            link.why);
+  log::info("psm2: connection of endpoint {} to endpoint {} of rank {}: {}", slot_, link.slot,
+            link.rank, link.why);
 }
 
 bool Connections::part() noexcept {

@@ -35,8 +35,7 @@ bool Connector::begin(PsmEndpoint* endpoint, PsmEpid number) {
 void Connector::run(PsmEndpoint* endpoint, PsmEpid number) {
   PsmError of_one = kPsmOk;
   address_ = nullptr;
-  error_ =
-      library_.ep_connect(endpoint, 1, &number, nullptr, &of_one, &address_, kAttemptNs);
+  error_ = library_.ep_connect(endpoint, 1, &number, nullptr, &of_one, &address_, kAttemptNs);
   why_ = error_ == kPsmOk ? std::string() : in_words([this] { return library_.text_of(error_); });
   restore_signal_actions();
   away_.store(false, std::memory_order_release);

@@ -24,7 +24,8 @@ Psm2Endpoint::Psm2Endpoint(const SharedState& shared, uint32_t slot)
 
 int Psm2Endpoint::open(const PsmUuid& job, PsmEpid* number) {
   PsmEndpoint* opened = nullptr;
-  if (const int code = library_.open(shared_.devices, job, &opened, number); code != OMPL_OK) return code;
+  if (const int code = library_.open(shared_.devices, job, &opened, number); code != OMPL_OK)
+    return code;
   const std::array<PsmHandler, 2> handlers{on_request, on_reply};
   std::array<void*, 2> contexts{this, this};
   std::array<int, 2> numbers{-1, -1};
@@ -76,8 +77,8 @@ Psm2Link* Psm2Endpoint::ready(uint32_t rank, Post* answer) {
 // PSM2 copies the data.
 Post Psm2Endpoint::send(Psm2Link& link, const Arguments& arguments, int count, const void* data,
                         std::size_t length) {
-  const PsmError error = library_.am_request(link.address, 0, arguments.data(), count, data, length, 0,
-                                             nullptr, nullptr);
+  const PsmError error =
+      library_.am_request(link.address, 0, arguments.data(), count, data, length, 0, nullptr, nullptr);
   if (error != kPsmOk) [[unlikely]] {
     connections_.lost(link, in_words([&] { return library_.text_of(error); }));
     return refusal(link);
@@ -101,8 +102,7 @@ Post Psm2Endpoint::get(uint32_t rank, void* target, uint64_t offset, std::size_t
   GetPool<Psm2Link>& gets = connections_.gets();
   if (gets.outstanding() >= kMostGets) return retry(Post::Reason::queue_full);
   auto* const operation = gets.take();
-  answer =
-      send(*link, {head_for(link->theirs, kGet), offset, gets.number_of(*operation), length}, 4);
+  answer = send(*link, {head_for(link->theirs, kGet), offset, gets.number_of(*operation), length}, 4);
   if (!is_posted(answer)) {
     gets.give_back(operation);
     return answer;
@@ -120,8 +120,8 @@ Post Psm2Endpoint::signal(uint32_t rank, const Signal& record) {
   Post answer;
   Psm2Link* const link = ready(rank, &answer);
   if (link == nullptr) return answer;
-  const uint64_t head = head_for(link->theirs, static_cast<uint8_t>(record.op),
-                                 static_cast<uint8_t>(record.function));
+  const uint64_t head =
+      head_for(link->theirs, static_cast<uint8_t>(record.op), static_cast<uint8_t>(record.function));
   const int count = record.function == Function::compare_swap ? 5 : record.token != 0 ? 4 : 3;
   return send(*link, {head, record.offset, record.value, record.token, record.compare}, count);
 }
@@ -134,11 +134,10 @@ Post Psm2Endpoint::put_signal(uint32_t rank, const void* source, uint64_t offset
   Psm2Link* const link = ready(rank, &answer);
   *signalled = link != nullptr;
   if (link == nullptr) return answer;
-  const uint64_t head = head_for(link->theirs, static_cast<uint8_t>(record.op),
-                                 static_cast<uint8_t>(record.function));
-  answer = length == 0
-               ? send(*link, {head, record.offset, record.value}, 3)
-               : send(*link, {head, record.offset, record.value, offset}, 4, source, length);
+  const uint64_t head =
+      head_for(link->theirs, static_cast<uint8_t>(record.op), static_cast<uint8_t>(record.function));
+  answer = length == 0 ? send(*link, {head, record.offset, record.value}, 3)
+                       : send(*link, {head, record.offset, record.value, offset}, 4, source, length);
   *signalled = is_posted(answer);
   return answer;
 }

@@ -86,14 +86,14 @@ class Psm2Endpoint final : public LinkedEndpoint<Psm2Endpoint> {
   PsmEndpoint* endpoint_ = nullptr;
   std::size_t max_data_ = 0;
   mutable std::atomic<bool> awaited_{false};  // somebody looks for completions
-  std::mutex waiting_mutex_;            // held by whoever takes messages while the connector is away
-  std::deque<WaitingRecord> waiting_;   // in their order
-  Sink* sink_ = nullptr;                // of the progress() under way
-  int budget_ = 0;                      // of it
-  int taken_ = 0;                       // by it
-  uint32_t turns_ = 0;                  // calls of progress()
-  int64_t looked_ = 0;                  // ms
-  bool warned_ = false;                 // of strangers
+  std::mutex waiting_mutex_;           // held by whoever takes messages while the connector is away
+  std::deque<WaitingRecord> waiting_;  // in their order
+  Sink* sink_ = nullptr;               // of the progress() under way
+  int budget_ = 0;                     // of it
+  int taken_ = 0;                      // by it
+  uint32_t turns_ = 0;                 // calls of progress()
+  int64_t looked_ = 0;                 // ms
+  bool warned_ = false;                // of strangers
 };
 
 }  // namespace ompl::conduit::psm2

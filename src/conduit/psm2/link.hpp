@@ -41,9 +41,9 @@ struct Psm2Link : LinkState {
     }
   }
 
-  const uint32_t slot;    // the other side's
-  const uint16_t place;   // in the list of links
-  const uint32_t key;     // what the other side sends on this link carries it
+  const uint32_t slot;   // the other side's
+  const uint16_t place;  // in the list of links
+  const uint32_t key;    // what the other side sends on this link carries it
   State state = State::idle;
   PsmAddress* address = nullptr;
   uint64_t theirs = 0;  // head of what is sent to the other side; 0: not told yet
@@ -55,8 +55,8 @@ struct Psm2Link : LinkState {
   uint64_t acknowledged = 0;
   std::bitset<2 * kMostUnderWay> gets;  // which messages of the window are
   bool asked = false;                   // how many were taken, without an answer yet
-  bool hello_sent = false;  // or it is not needed, since the other side said hello
-  bool welcomed = false;    // the hello was answered
+  bool hello_sent = false;              // or it is not needed, since the other side said hello
+  bool welcomed = false;                // the hello was answered
   bool goodbye_said = false;
   bool goodbye_heard = false;  // by the other side
 

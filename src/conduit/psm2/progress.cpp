@@ -97,8 +97,8 @@ void Psm2Endpoint::take_counted(Psm2Link& link, const Incoming& message) noexcep
     if (link.waiting == 0) link.taken = link.seen;
     makes_sense = answer_get(link, message);
   } else {
-    makes_sense = message.head.op == kPut ? take_data(message, message.arguments[1])
-                                          : take_record(link, message);
+    makes_sense =
+        message.head.op == kPut ? take_data(message, message.arguments[1]) : take_record(link, message);
     if (link.waiting == 0) link.taken = link.seen;
     const bool due = link.taken - link.told >= link.tell_at && !is_budget_spent();
     if (makes_sense && due && link.failure == OMPL_OK) reply_taken(link, message.token, kTaken);
@@ -147,8 +147,7 @@ void Psm2Endpoint::take_hello(const Incoming& message) noexcept {
   const uint8_t answer = connections_.greeted(hello, from, &link);
   restore_signal_actions();  // PSM2 has just mapped the other side's memory
   if (answer == 0) return;
-  const uint64_t own =
-      link == nullptr ? 0 : to_argument({.key = link->key, .place = link->place});
+  const uint64_t own = link == nullptr ? 0 : to_argument({.key = link->key, .place = link->place});
   const uint64_t arguments[] = {head_for(hello.head, answer), own};
   reply(message.token, arguments, 2);
 }

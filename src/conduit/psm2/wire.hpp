@@ -24,19 +24,19 @@ static_assert(sizeof(Head) == 8);
 
 // Operations of this conduit's own, beside those of SignalOp.
 enum Op : uint8_t {
-  kPut = 240,        // [1] offset; the data
-  kGet = 241,        // [1] offset, [2] number of the operation, [3] length. Answered by kData
-  kAsk = 242,        // how many messages have been taken? Answered by kAnswer
-  kHello = 243,      // see Hello. Answered by kWelcome, or kRefuse, or kLater
-  kGoodbye = 244,    // the last request of a side that closes its endpoint in order. Answered by kHeard
-  kTaken = 245,      // [1] number of messages taken: now and then, without being asked
-  kData = 246,       // [1] number of messages, [2] number of the operation; the data
-  kWelcome = 247,    // [1] head of what is sent to the answering side
-  kRefuse = 248,     // the link is broken there
-  kLater = 249,      // there is no memory for it now
-  kHeard = 250,      // [1] number of messages: no answer comes any more
-  kAnswer = 251,     // [1] number of messages
-  kReady = 252,      // the sender was welcomed
+  kPut = 240,      // [1] offset; the data
+  kGet = 241,      // [1] offset, [2] number of the operation, [3] length. Answered by kData
+  kAsk = 242,      // how many messages have been taken? Answered by kAnswer
+  kHello = 243,    // see Hello. Answered by kWelcome, or kRefuse, or kLater
+  kGoodbye = 244,  // the last request of a side that closes its endpoint in order. Answered by kHeard
+  kTaken = 245,    // [1] number of messages taken: now and then, without being asked
+  kData = 246,     // [1] number of messages, [2] number of the operation; the data
+  kWelcome = 247,  // [1] head of what is sent to the answering side
+  kRefuse = 248,   // the link is broken there
+  kLater = 249,    // there is no memory for it now
+  kHeard = 250,    // [1] number of messages: no answer comes any more
+  kAnswer = 251,   // [1] number of messages
+  kReady = 252,    // the sender was welcomed
 };
 
 // Of a record, and of data with a record: [1] offset, [2] value, [3] token, or where the data go; [4] what to compare with.

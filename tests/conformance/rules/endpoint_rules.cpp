@@ -298,7 +298,8 @@ TEST_P(EndpointRules, WhatAPeerLeavesUndoneUsesNoMemory) {
     ASSERT_TRUE(until([&] { return gone.load(); }, [&] { a->progress(); }));
     for (int i = 0; i < 100; ++i) a->progress();
     for (const auto& buffer : got)
-      ASSERT_EQ(std::ranges::count(buffer, kMine), static_cast<std::ptrdiff_t>(length)) << "in round " << repeat;
+      ASSERT_EQ(std::ranges::count(buffer, kMine), static_cast<std::ptrdiff_t>(length))
+          << "in round " << repeat;
   }
 }
 

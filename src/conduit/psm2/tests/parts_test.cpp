@@ -70,8 +70,7 @@ TEST(Psm2Library, IsNotLoadedBeforeItIsNeeded) {
 TEST(Psm2Library, SaysWhyItCannotBeLoaded) {
   Library library;
   EXPECT_EQ(library.load(Devices::memory, "libpsm2-of-nowhere.so.2"), OMPL_ERR_UNSUPPORTED);
-  EXPECT_NE(std::string(error_detail()).find("libpsm2-of-nowhere.so.2: cannot open"),
-            std::string::npos)
+  EXPECT_NE(std::string(error_detail()).find("libpsm2-of-nowhere.so.2: cannot open"), std::string::npos)
       << error_detail();
   EXPECT_EQ(library.load(Devices::memory, "libc.so.6"), OMPL_ERR_UNSUPPORTED);
   EXPECT_NE(std::string(error_detail()).find("it is not PSM2"), std::string::npos) << error_detail();
