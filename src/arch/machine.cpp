@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "arch/machine.hpp"
 
+#include <glob.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -196,6 +197,13 @@ void allow_descriptors(rlim_t count) {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= count) return;
   limit.rlim_cur = std::min(count, limit.rlim_max);
   ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+bool has_file(const char* pattern) {
+  glob_t found{};
+  const bool any = ::glob(pattern, GLOB_NOSORT, nullptr, &found) == 0 && found.gl_pathc > 0;
+  ::globfree(&found);
+  return any;
 }
 
 std::string host_identity() {

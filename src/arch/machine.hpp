@@ -29,6 +29,12 @@ std::size_t available_tasks(const std::string& root = "");
 // Raises this process's limit on descriptors (the soft one, ulimit -Sn) to that number, or as near as it may. Lowers nothing.
 void allow_descriptors(rlim_t count);
 
+// Where the cards of Omni-Path are.
+inline constexpr const char* kOmniPathDevices = "/dev/hfi1_[0-9]*";
+
+// Whether there is a file of which the path matches, as a shell's patterns do.
+bool has_file(const char* pattern);
+
 // Identity of the running host: equal for processes that could share memory, also across containers
 // with the same kernel (they find out by trying).
 std::string host_identity();

@@ -7,7 +7,7 @@
 // Two kinds exist.
 //  * A direct conduit (self, shm) maps the peer's segment: connect() returns its base address and the
 //    core loads, stores and applies signals itself. It has no endpoints.
-//  * A network conduit (verbs, tcp, ofi, ucx, mpi, utofu; mock) has a pool of endpoints. The core claims
+//  * A network conduit (verbs, tcp, ofi, ucx, mpi, utofu, psm2; mock) has a pool of endpoints. The core claims
 //    an endpoint, calls it, and releases it; an endpoint is never called by two threads at once, but for
 //    the two functions marked "any thread". An endpoint therefore needs no lock of its own.
 //

@@ -19,6 +19,9 @@ constexpr auto kRegistry = std::to_array<Entry>({
 #ifdef OMPL_HAVE_UTOFU
     {"utofu", "uTofu, over Fugaku's Tofu interconnect D", false, &utofu::make},
 #endif
+#ifdef OMPL_HAVE_PSM2
+    {"psm2", "PSM2, over Omni-Path", false, &psm2::make},
+#endif
     {"tcp", "sockets, between hosts without RDMA", true, &tcp::make},
 #ifdef OMPL_HAVE_OFI
     {"ofi", "libfabric: TCP, other fabrics never run on their hardware", true, &ofi::make},

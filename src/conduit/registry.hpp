@@ -32,6 +32,9 @@ std::unique_ptr<Conduit> make();
 namespace utofu {
 std::unique_ptr<Conduit> make();
 }
+namespace psm2 {
+std::unique_ptr<Conduit> make();
+}
 namespace ucx {
 std::unique_ptr<Conduit> make();
 }

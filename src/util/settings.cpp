@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <variant>
 
+#include "arch/machine.hpp"
 #include "util/status.hpp"
 
 extern char** environ;
@@ -58,10 +59,12 @@ constexpr std::array kVariables{
              &Settings::endpoint_memory,
              "Memory that the connections of a rank may take, all made: the pool gets smaller; 0: any.",
              {.most = kMostBytes}},
-    Variable{"OMPL_CONDUITS", "list of self|shm|verbs|ofi|tcp|ucx|utofu|mpi", &Settings::conduits,
+    Variable{"OMPL_CONDUITS", "list of self|shm|verbs|ofi|tcp|ucx|utofu|psm2|mpi", &Settings::conduits,
              "Conduits that may be used, in order of preference, separated by commas. Where tcp is "
              "among them "
-             "ofi leaves TCP to it, unless OMPL_OFI_PROVIDER asks for it."},
+             "ofi leaves TCP to it, unless OMPL_OFI_PROVIDER asks for it. psm2 is in the default where "
+             "there "
+             "is a card of Omni-Path."},
     Variable{"OMPL_NODE_ID", "text", &Settings::node_id,
              "Identity of this node: ranks of different identity never share memory."},
     Variable{
@@ -391,6 +394,11 @@ std::string user_cache(const Settings::Lookup& lookup) {
 
 }  // namespace
 
+std::string default_conduits() {
+  static const bool omni_path = arch::has_file(arch::kOmniPathDevices);
+  return omni_path ? "self,shm,verbs,psm2,ofi,tcp" : "self,shm,verbs,ofi,tcp";
+}
+
 int Settings::read(Settings* out, const Lookup& lookup) {
   Settings settings;
   if (const auto refused = read_usable(&settings, lookup); !refused.empty())
@@ -410,6 +418,8 @@ std::vector<std::string> Settings::read_usable(Settings* out, const Lookup& look
     }
   }
   out->cache_folder = user_cache(lookup);
+  const char* const devices = look_up(lookup, "PSM2_DEVICES");
+  out->psm2_devices = devices != nullptr ? devices : "";
   return refused;
 }
 

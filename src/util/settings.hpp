@@ -13,12 +13,15 @@
 
 namespace ompl {
 
+// psm2 is among them where there is a card of its kind.
+std::string default_conduits();
+
 struct Settings {
   // Layer
   std::size_t segment_size = std::size_t{16} << 30;  // capacity of a rank's segment, bytes
   unsigned endpoints = 0;                            // endpoint pool size; 0: choose
   std::size_t endpoint_memory = 0;                   // bytes that a rank's connections may take; 0: any
-  std::string conduits = "self,shm,verbs,ofi,tcp";   // which may be used, in order of preference
+  std::string conduits = default_conduits();         // which may be used, in order of preference
   std::string node_id;                               // overrides the node's identity
   std::string launcher = "auto";                     // auto, single, pmi1, pmix, mpi
   std::string pmix_library;                          // libpmix to load; "": the launcher's own
@@ -61,6 +64,7 @@ struct Settings {
 
   // Not a variable of ours: the user's folder for what can be made again; "": there is none.
   std::string cache_folder;
+  std::string psm2_devices;  // PSM2_DEVICES, which libpsm2 reads too
 
   // Whether OMPL_CONDUITS names it.
   [[nodiscard]] bool names_conduit(const std::string& name) const {

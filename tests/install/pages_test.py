@@ -104,7 +104,7 @@ class Pages(unittest.TestCase):
         self.assertGreater(len(names), 10)
         page = shown(7, "ompl-environment")
         self.assertEqual({name for name in names if name not in page}, set())
-        kinds = ("size from 1 to 64T", "list of self|shm|verbs|ofi|tcp|ucx|utofu|mpi")
+        kinds = ("size from 1 to 64T", "list of self|shm|verbs|ofi|tcp|ucx|utofu|psm2|mpi")
         for said in ("OMPL_ERR_ARG", "K, M, G or T", "a warning says so", *kinds):
             self.assertIn(said, page)
         omni = MAN / "man1/omni.1"

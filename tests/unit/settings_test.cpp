@@ -211,7 +211,7 @@ TEST(Settings, UnusableValuesAreNamedAndChangeNothing) {
 }
 
 TEST(Settings, AListTakesEachOfItsNames) {
-  for (const char* const list : {"self,shm,verbs,ofi,tcp,ucx,utofu,mpi", "ofi", "shm,,self,"}) {
+  for (const char* const list : {"self,shm,verbs,ofi,tcp,ucx,utofu,psm2,mpi", "ofi", "shm,,self,"}) {
     Settings settings;
     const Values values{{"OMPL_CONDUITS", list}};
     ASSERT_EQ(Settings::read(&settings, from(values)), OMPL_OK);
@@ -220,7 +220,7 @@ TEST(Settings, AListTakesEachOfItsNames) {
   Settings settings;
   const Values wrong{{"OMPL_CONDUITS", "self,udp"}};
   ASSERT_EQ(Settings::read(&settings, from(wrong)), OMPL_ERR_ARG);
-  EXPECT_NE(std::string(error_detail()).find("self|shm|verbs|ofi|tcp|ucx|utofu|mpi"),
+  EXPECT_NE(std::string(error_detail()).find("self|shm|verbs|ofi|tcp|ucx|utofu|psm2|mpi"),
             std::string::npos);
 }
 

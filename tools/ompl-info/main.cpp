@@ -54,6 +54,12 @@ void print_build() {
 #else
   fmt::print("  utofu       not built in: its header was not found, or OMPL_WITH_UTOFU is off\n");
 #endif
+#ifdef OMPL_HAVE_PSM2
+  fmt::print(
+      "  psm2        built in, loaded when OMPL_CONDUITS names it, or a card of Omni-Path is here\n");
+#else
+  fmt::print("  psm2        not built in: OMPL_WITH_PSM2 is off\n");
+#endif
 #ifdef OMPL_HAVE_HWLOC
   fmt::print("  hwloc       built in, loaded when a progress thread gets a core\n");
 #else

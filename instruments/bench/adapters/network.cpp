@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Adapter of the network conduits' baselines: sockets, libfabric or UCX by hand, a channel of its own for each thread.
+// Adapter of the network conduits' baselines: sockets, PSM2, libfabric or UCX by hand, a channel of its own for each thread.
 #include <vector>
 
 #include "harness/meeting.hpp"

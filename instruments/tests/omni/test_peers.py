@@ -16,10 +16,10 @@ TABLE = Path(__file__).parents[2] / "bench" / "peers.toml"
 
 def test_the_table_has_the_libraries_in_order_and_each_setting_its_source() -> None:
     table = catalog.read_table(TABLE)
-    baselines = ["sockets", "ofi", "ucx"]
+    baselines = ["sockets", "psm2", "ofi", "ucx"]
     mpis = ["mpich", "openmpi", "intel", "mpich-debian", "openmpi-debian"]
     brought = ["mvapich", "fujitsu", "mpi"]
-    assert list(table)[:10] == ["raw", "ompl", *baselines, *mpis]
+    assert list(table)[:11] == ["raw", "ompl", *baselines, *mpis]
     assert [name for name, library in table.items() if library.is_mpi] == [*mpis, *brought]
     for library in table.values():
         assert library.title and library.ops and "{worker}" in library.launch

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 
 namespace ompl::conduit {
 
@@ -43,6 +44,40 @@ class OperationPool {
 
   Operation* free_ = nullptr;
   std::atomic<std::size_t> outstanding_{kCount};
+};
+
+// A get that is not answered yet, of a conduit where the other side answers with the number of the operation.
+template <class Link>
+struct GetOperation {
+  Link* link = nullptr;
+  std::byte* target = nullptr;
+  std::size_t length = 0;
+  uint64_t ticket = 0;
+  GetOperation* next = nullptr;
+};
+
+template <class Link>
+class GetPool final : public OperationPool<GetOperation<Link>> {
+ public:
+  using Operation = GetOperation<Link>;
+
+  [[nodiscard]] uint64_t number_of(const Operation& one) const {
+    return static_cast<uint64_t>(&one - this->all_.data());
+  }
+  // Null if no such one is outstanding on that link.
+  [[nodiscard]] Operation* find(uint64_t number, const Link& link) {
+    return number < this->kCount && this->all_[number].link == &link ? &this->all_[number] : nullptr;
+  }
+  void give_back(Operation* one) {
+    one->link = nullptr;
+    OperationPool<Operation>::give_back(one);
+  }
+  // All of that link.
+  void give_back_of(const Link& link) {
+    for (Operation& one : this->all_) {
+      if (one.link == &link) give_back(&one);
+    }
+  }
 };
 
 }  // namespace ompl::conduit

@@ -21,36 +21,8 @@ namespace ompl::conduit::tcp {
 
 struct TcpLink;
 
-// A get that is not answered yet.
-struct TcpOperation {
-  TcpLink* link = nullptr;
-  std::byte* target = nullptr;
-  std::size_t length = 0;
-  uint64_t ticket = 0;
-  TcpOperation* next = nullptr;
-};
-
-// A fixed number of them, so that posting allocates nothing.
-class TcpOperationPool final : public OperationPool<TcpOperation> {
- public:
-  [[nodiscard]] uint64_t number_of(const TcpOperation& one) const {
-    return static_cast<uint64_t>(&one - all_.data());
-  }
-  // Null if no such one is outstanding on that link.
-  [[nodiscard]] TcpOperation* find(uint64_t number, const TcpLink& link) {
-    return number < kCount && all_[number].link == &link ? &all_[number] : nullptr;
-  }
-  void give_back(TcpOperation* one) {
-    one->link = nullptr;
-    OperationPool::give_back(one);
-  }
-  // All of that link.
-  void give_back_of(const TcpLink& link) {
-    for (TcpOperation& one : all_) {
-      if (one.link == &link) give_back(&one);
-    }
-  }
-};
+using TcpOperation = GetOperation<TcpLink>;
+using TcpOperationPool = GetPool<TcpLink>;
 
 // What a socket has not taken yet of the frames that were posted last: up to three pieces in this order.
 struct Outgoing {

@@ -20,7 +20,7 @@ std::vector<std::byte> pattern(std::size_t length, unsigned seed) {
 }
 
 TEST_P(EndpointRules, PutsAndGetsOfEverySizeCarryTheirBytes) {
-  for (std::size_t size = 1; size <= (std::size_t{4} << 20);
+  for (std::size_t size = 1; size <= most(std::size_t{4} << 20);
        size = size < 200 ? size + 1 : size * 2 + 1) {
     const auto sent = pattern(size, static_cast<unsigned>(size));
     std::memset(b->at(kData - 1), 0x5A, size + 2);
@@ -82,7 +82,8 @@ TEST_P(EndpointRules, SignalsCarryTheirOperationFlagAndSource) {
 }
 
 TEST_P(EndpointRules, PutSignalIsSeenOnlyWithItsData) {
-  for (std::size_t size : {std::size_t{8}, std::size_t{128}, std::size_t{129}, std::size_t{1} << 20}) {
+  for (std::size_t size :
+       {std::size_t{8}, std::size_t{128}, std::size_t{129}, most(std::size_t{1} << 20)}) {
     for (uint64_t value : {1, 3}) {  // as one request, and as a put with a message
       const auto sent = pattern(size, static_cast<unsigned>(size + value));
       bool with_data = false;
@@ -132,7 +133,7 @@ TEST_P(EndpointRules, SignalsNeverOvertakePuts) {
 }
 
 TEST_P(EndpointRules, OutstandingOperationsCompleteUpToTheTicket) {
-  const auto sent = pattern(100'000, 1);
+  const auto sent = pattern(most(100'000), 1);
   const bool all_report = GetParam().pending_from != 0;
   const std::size_t size = all_report ? GetParam().pending_from : 1000;
   std::vector<std::vector<std::byte>> got(40, std::vector<std::byte>(size));
@@ -183,9 +184,9 @@ TEST_P(EndpointRules, AFloodIsAnsweredByRetry) {
 TEST_P(EndpointRules, AFloodInBothDirectionsFlows) {
   constexpr uint32_t kRounds = 5'000;
   std::atomic<int> satisfied{0};
-  const auto flood = [&satisfied](Node& node, uint32_t rank) {
+  const auto flood = [&satisfied, this](Node& node, uint32_t rank) {
     Endpoint& endpoint = *node.endpoints[0];
-    const auto block = pattern(16 << 10, rank);
+    const auto block = pattern(most(16 << 10), rank);
     const auto step = [&] { node.progress(); };
     for (uint32_t i = 0; i < kRounds; ++i) {
       insist([&] { return endpoint.put(1 - rank, block.data(), kData, i % 4 == 0 ? block.size() : 8); },
@@ -242,7 +243,7 @@ TEST_P(EndpointRules, PoolsMayDifferInSize) {
 
 TEST_P(EndpointRules, AClosedPeerIsAFailureForGood) {
   if (const std::string& why = GetParam().no_early_close; !why.empty()) GTEST_SKIP() << why;
-  const auto block = pattern(1 << 20, 5);
+  const auto block = pattern(most(1 << 20), 5);
   put(from_a(), 1, block.data(), kData, block.size());
   // Posts with nobody at the other end until operations are outstanding, then the other end goes.
   uint64_t ticket = 0;
@@ -266,18 +267,18 @@ TEST_P(EndpointRules, AClosedPeerIsAFailureForGood) {
 // A get that counts as completed since its rank has left writes no memory of the caller any more [24].
 TEST_P(EndpointRules, WhatAPeerLeavesUndoneUsesNoMemory) {
   if (const std::string& why = GetParam().no_early_close; !why.empty()) GTEST_SKIP() << why;
-  constexpr std::size_t kLength = 1 << 18;
+  const std::size_t length = most(1 << 18);
   constexpr std::byte kMine{0xEE};
   for (uint32_t repeat = 0; repeat < rounds(5); ++repeat) {
     ASSERT_NO_FATAL_FAILURE(start(1, 1));
     signal(from_a(), 1, {.offset = kFlag});
     ASSERT_TRUE(until([&] { return b->flag(kFlag) == 1; }, [&] { step(); }));
-    std::vector<std::vector<std::byte>> got(16, std::vector<std::byte>(kLength));
+    std::vector<std::vector<std::byte>> got(16, std::vector<std::byte>(length));
     std::vector<uint64_t> tickets(got.size(), 0);
     const auto get_all = [&] {
       for (std::size_t i = 0; i < got.size(); ++i) {
         if (from_a().completed(1) < tickets[i]) continue;
-        const Post post = from_a().get(1, got[i].data(), kData, kLength);
+        const Post post = from_a().get(1, got[i].data(), kData, length);
         if (post.state == Post::State::pending) tickets[i] = post.ticket;
       }
       a->progress();
@@ -297,7 +298,8 @@ TEST_P(EndpointRules, WhatAPeerLeavesUndoneUsesNoMemory) {
     ASSERT_TRUE(until([&] { return gone.load(); }, [&] { a->progress(); }));
     for (int i = 0; i < 100; ++i) a->progress();
     for (const auto& buffer : got)
-      ASSERT_EQ(std::ranges::count(buffer, kMine), std::ptrdiff_t{kLength}) << "in round " << repeat;
+      ASSERT_EQ(std::ranges::count(buffer, kMine), static_cast<std::ptrdiff_t>(length))
+          << "in round " << repeat;
   }
 }
 

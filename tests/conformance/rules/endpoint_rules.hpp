@@ -3,6 +3,7 @@
 // endpoint_rules.cpp, and instantiated for each conduit beside what is its own.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <ostream>
@@ -42,6 +43,10 @@ class EndpointRules : public testing::TestWithParam<EndpointCase> {
     ASSERT_EQ(a->opened, OMPL_OK) << error_detail();
     ASSERT_EQ(b->opened, OMPL_OK) << error_detail();
     introduce({a.get(), b.get()});
+  }
+  // So many bytes, or as many as one post takes.
+  [[nodiscard]] std::size_t most(std::size_t length) const {
+    return std::min(length, a->conduit->capabilities().max_message);
   }
   void step() {
     a->progress();

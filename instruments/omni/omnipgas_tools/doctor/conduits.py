@@ -39,7 +39,7 @@ def ways(build: Path) -> Iterator[Way]:
     """The conduits that there are, that of MPI with each MPI of the table."""
     yield Way("shm", 20.0, usual=True)
     yield Way("tcp", 300.0, usual=True)
-    for conduit in ("ofi", "verbs", "utofu", "ucx"):
+    for conduit in ("ofi", "verbs", "utofu", "psm2", "ucx"):
         yield Way(conduit, 300.0)
     for name, library in catalog.table(build).items():
         if library.adapter == "ompl" and library.compiler:

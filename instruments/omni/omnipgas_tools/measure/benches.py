@@ -139,4 +139,4 @@ def libraries(libs: str | None, over: tuple[str, ...]) -> list[str]:
         return words("--libs", libs, list(catalog.table()))
     baselines = {network.TRANSPORTS[transport][0] for transport in over}
     chosen = list(catalog.table()) if libs else (NETWORK_LIBRARIES if over else LIBRARIES).split(",")
-    return [name for name in chosen if name not in ("sockets", "ofi", "ucx") or name in baselines]
+    return [name for name in chosen if name not in ("sockets", "psm2", "ofi", "ucx") or name in baselines]

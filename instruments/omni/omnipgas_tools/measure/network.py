@@ -20,9 +20,10 @@ TRANSPORTS: dict[str, tuple[str, dict[str, str]]] = {
     "sockets": ("sockets", {"OMPL_CONDUITS": "self,tcp"}),
     **{name: ("ofi", OFI | {"OMPL_OFI_PROVIDER": name}) for name in ("tcp", "tcp;ofi_rxm", "net", "net/rdm")},
     "ucx": ("ucx", UCX | {"UCX_TLS": "tcp"}),
+    "psm2": ("psm2", {"OMPL_CONDUITS": "self,psm2", "PSM2_DEVICES": "self,shm"}),
     "ucx-shm": ("ucx", UCX | {"UCX_TLS": "posix,sysv,cma"}),
 }
-INSIDE_ONE_HOST = ("ucx-shm",)
+INSIDE_ONE_HOST = ("ucx-shm", "psm2")
 # What a conduit goes over between hosts, where some ranks may share one and its memory.
 BETWEEN = {"tcp": "sockets", "ofi": "tcp", "ucx": "ucx"}
 

@@ -12,7 +12,7 @@ from itertools import combinations
 from omnipgas_tools.measure.results import Result
 
 SMALL, LARGE = 4096, 65536  # bytes: the papers' figures of latency end at the first, bandwidth is said from the second
-BASELINES = ("raw", "sockets", "ofi", "ucx")  # written by hand, no libraries
+BASELINES = ("raw", "sockets", "psm2", "ofi", "ucx")  # written by hand, no libraries
 
 Interval = tuple[float, float]
 BySize = Mapping[int, Interval]  # of one library: the interval of each size, lower is better
