@@ -70,7 +70,7 @@ if(TARGET ompl_bench_ompl AND NOT OMPL_SANITIZE)
       include/omnipgas)
     string(REPLACE instruments/ "" place ${folder})
     install(DIRECTORY ${folder}/ DESTINATION ${omni_dir}/sources/${place} COMPONENT omni EXCLUDE_FROM_ALL
-      FILES_MATCHING REGEX "\\.(c|h)(pp)?$")
+      FILES_MATCHING REGEX "\\.((c|h)(pp)?|f90)$")
   endforeach()
   install(DIRECTORY clients/mpi_collectives/ DESTINATION ${omni_dir}/sources/mpi_collectives COMPONENT omni EXCLUDE_FROM_ALL
     FILES_MATCHING REGEX "\\.(c|h)pp$")

@@ -18,7 +18,8 @@ mkdir -p build/bin build/peers
 mapfile -t quick < <(grep -v '^#' scripts/packages-quick.txt)
 to_build=("${quick[@]}" make git ccache zlib1g-dev gfortran python3-venv python3-dev libfabric-dev libpmix-dev libucx-dev
   libibverbs-dev libotf2-trace-dev libmetis-dev libboost-context-dev)
-to_check=(mpich libmpich-dev openmpi-bin libopenmpi-dev libarmci-mpi-dev clang clang-tidy clang-format libclang-rt-dev
+to_check=(mpich libmpich-dev openmpi-bin libopenmpi-dev libarmci-mpi-dev libcoarrays-openmpi-dev
+  libcoarrays-mpich-dev clang clang-tidy clang-format libclang-rt-dev
   codespell spin valgrind iproute2 nftables munge slurmctld slurmd slurm-client man-db mandoc abigail-tools python3-sphinx
   python3-myst-parser furo qemu-system-x86 busybox-static kmod cpio rdma-core ibverbs-providers
   ibverbs-utils perftest chromium binutils otf2-tools bubblewrap charliecloud-runtime)

@@ -112,6 +112,26 @@ def openshmem(prefix: Path, scratch: Path) -> None:
         expect("PE 0 of 2" in said and "PE 1 of 2" in said, f"{program.name} runs on two PEs: {said.strip()}")
 
 
+def in_place_of_opencoarrays(prefix: Path, source: Path, scratch: Path) -> Path:
+    """A project that looks for OpenCoarrays finds this library where it is told so, and nowhere else."""
+    found = re.compile(rf"OpenCoarrays_DIR:\w+={re.escape(str(prefix))}")
+    for target in ("", "caf_mpi_static", "caf_mpi"):
+        build = scratch / f"opencoarrays{target}"
+        place = next(prefix.rglob("OpenCoarraysConfig.cmake")).parent
+        command: list[str | Path] = ["cmake", "-S", ROOT / "tests/install/consumer", "-B", build]
+        command += [f"-DSOURCE={source}", f"-DCMAKE_PREFIX_PATH={prefix}", "-DLANGUAGE=Fortran"]
+        command += ["-DPACKAGE=OpenCoarrays", f"-DLIBRARY={target}"]
+        command += [f"-DOpenCoarrays_DIR={place}"] if target else []
+        if target:
+            run(*command)
+            run("cmake", "--build", build)
+        else:  # another OpenCoarrays may be there, or none
+            subprocess.run([str(word) for word in command], timeout=250, check=False, capture_output=True)
+        seen = found.search((build / "CMakeCache.txt").read_text()) is not None
+        expect(seen == bool(target), f"OpenCoarrays is this library, {target or 'not asked for'}: {seen}")
+    return build / "consumer"
+
+
 def coarrays(prefix: Path, scratch: Path) -> None:
     """caf and cafrun, pkg-config and CMake, if this build has coarrays."""
     if not (prefix / "bin/caf").exists():
@@ -128,7 +148,7 @@ def coarrays(prefix: Path, scratch: Path) -> None:
     run("cmake", "-S", ROOT / "tests/install/consumer", "-B", build, f"-DSOURCE={source}",
         f"-DCMAKE_PREFIX_PATH={prefix}", "-DLANGUAGE=Fortran", "-DLIBRARY=coarray")  # fmt: skip
     run("cmake", "--build", build)
-    for program in [*programs, build / "consumer"]:
+    for program in [*programs, build / "consumer", in_place_of_opencoarrays(prefix, source, scratch)]:
         said = run(prefix / "bin/cafrun", "-np", "2", "--timeout", "240", program)
         expect("image 1 of 2" in said and "image 2 of 2" in said, f"{program.name} runs on two images: {said.strip()}")
 

@@ -55,7 +55,8 @@ Team* current_team();
 int this_image();
 int num_images();
 int number_of(const Team* team);  // its team number; -1 of the initial team
-int form_team(int number, Team** team);
+// Images of a team are in the order of `index`, those with the same one in that of the current team.
+int form_team(int number, Team** team, int index = 0);
 int change_team(Team* team);
 int end_team();
 int sync_team(Team* team);
@@ -142,6 +143,8 @@ int lock(uint32_t rank, uint64_t address, bool* acquired);  // acquired null: wa
 int unlock(uint32_t rank, uint64_t address);
 int atomic(uint32_t rank, uint64_t address, int op, uint32_t operand, uint32_t compare,
            uint32_t* before);
+int atomic64(uint32_t rank, uint64_t address, int op, uint64_t operand, uint64_t compare,
+             uint64_t* before);
 
 // --- Collectives (collectives.cpp), of the current team, on contiguous data, in place
 struct Operation {

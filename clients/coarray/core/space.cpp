@@ -42,4 +42,10 @@ bool Space::give(uint64_t place) {
   return true;
 }
 
+std::size_t Space::largest() const {
+  std::size_t most = 0;
+  for (const auto& [begin, length] : free_) most = std::max(most, length / kUnit * kUnit);
+  return most;
+}
+
 }  // namespace caf

@@ -20,6 +20,7 @@ class Space {
   // False if nothing was taken there.
   bool give(uint64_t place);
   [[nodiscard]] std::size_t total() const { return total_; }  // in use
+  [[nodiscard]] std::size_t largest() const;                  // bytes that take() can give at once
   [[nodiscard]] bool empty() const { return used_.empty(); }
   void clear() { *this = Space{}; }
 

@@ -9,20 +9,32 @@
 namespace caf {
 namespace {
 
+// A team number, and the index that the image asks for in the team.
+uint64_t told_word(int number, int index) {
+  return uint64_t{static_cast<uint32_t>(index)} << 32 | static_cast<uint32_t>(number);
+}
+
 void make_up(const Team& parent, int number, const std::vector<uint64_t>& told, Team* team) {
   team->members.clear();
   team->blocks.clear();
   team->index.clear();
   team->numbers.clear();
+  std::vector<uint32_t> chosen;
   for (uint32_t member = 0; member < parent.size(); ++member) {
     const uint64_t block = told[std::size_t{2} * member + 1];
-    team->numbers.push_back(block == 0 ? 0 : static_cast<int>(told[std::size_t{2} * member]));
-    if (block == 0 || static_cast<int>(told[std::size_t{2} * member]) != number) continue;
+    const int its = block == 0 ? 0 : static_cast<int>(told[std::size_t{2} * member]);
+    team->numbers.push_back(its);
+    if (block != 0 && its == number) chosen.push_back(member);
+  }
+  std::ranges::stable_sort(chosen, {}, [&](uint32_t member) {
+    return static_cast<int>(told[std::size_t{2} * member] >> 32);
+  });
+  for (const uint32_t member : chosen) {
     const uint32_t rank = parent.members[member];
     if (rank == state().me) team->me = team->size();
     team->index[rank] = team->size();
     team->members.push_back(rank);
-    team->blocks.push_back(block);
+    team->blocks.push_back(told[std::size_t{2} * member + 1]);
   }
 }
 
@@ -80,14 +92,14 @@ int rank_of_image_in(int number, int image, uint32_t* rank) {
                 members, number);
 }
 
-int form_team(int number, Team** team) {
+int form_team(int number, Team** team, int index) {
   Team& parent = *state().current;
   auto* const made = new Team;
   made->parent = &parent;
   made->number = number;
   made->block = static_cast<Block*>(allocate_component(sizeof(Block)));
   if (made->block != nullptr) std::memset(made->block, 0, sizeof(Block));
-  const uint64_t mine[2] = {static_cast<uint64_t>(number), as_number(made->block)};
+  const uint64_t mine[2] = {told_word(number, index), as_number(made->block)};
   for (;;) {
     std::vector<uint64_t> told;
     int stat = exchange(parent, mine, &told);

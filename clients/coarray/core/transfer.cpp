@@ -30,6 +30,33 @@ int in_order(uint32_t rank, bool reads) {
 
 int outcome(int code, uint32_t rank) { return code == OMPL_OK ? kOk : layer_error(code, rank); }
 
+// A row of elements of one size, which the compiler knows.
+template <std::size_t kElement>
+void copy_row(std::byte* to, std::ptrdiff_t to_stride, const std::byte* from,
+              std::ptrdiff_t from_stride, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i, to += to_stride, from += from_stride)
+    std::memcpy(to, from, kElement);
+}
+
+void copy_any_row(std::byte* to, std::ptrdiff_t to_stride, const std::byte* from,
+                  std::ptrdiff_t from_stride, std::size_t count, std::size_t element) {
+  switch (element) {
+    case 1:
+      return copy_row<1>(to, to_stride, from, from_stride, count);
+    case 2:
+      return copy_row<2>(to, to_stride, from, from_stride, count);
+    case 4:
+      return copy_row<4>(to, to_stride, from, from_stride, count);
+    case 8:
+      return copy_row<8>(to, to_stride, from, from_stride, count);
+    case 16:
+      return copy_row<16>(to, to_stride, from, from_stride, count);
+    default:
+      for (std::size_t i = 0; i < count; ++i, to += to_stride, from += from_stride)
+        std::memcpy(to, from, element);
+  }
+}
+
 void copy_dimension(std::byte* to, const Shape& to_shape, const std::byte* from,
                     const Shape& from_shape, int dimension, std::size_t element) {
   if (dimension < 0) {
@@ -40,8 +67,12 @@ void copy_dimension(std::byte* to, const Shape& to_shape, const std::byte* from,
   const std::ptrdiff_t to_stride = to_shape.stride[dimension];
   const std::ptrdiff_t from_stride = from_shape.stride[dimension];
   const auto whole = static_cast<std::ptrdiff_t>(element);
-  if (dimension == 0 && to_stride == whole && from_stride == whole) {
-    std::memmove(to, from, extent * element);
+  if (dimension == 0) {
+    if (to_stride == whole && from_stride == whole) {
+      std::memmove(to, from, extent * element);
+    } else {
+      copy_any_row(to, to_stride, from, from_stride, extent, element);
+    }
     return;
   }
   for (std::size_t i = 0; i < extent; ++i) {

@@ -118,4 +118,14 @@ int atomic(uint32_t rank, uint64_t address, int op, uint32_t operand, uint32_t c
   return kOk;
 }
 
+int atomic64(uint32_t rank, uint64_t address, int op, uint64_t operand, uint64_t compare,
+             uint64_t* before) {
+  progress_in_loops();
+  const int code = ompl_ctx_atomic64(OMPL_CTX_DEFAULT, rank, offset_of(rank, address), op, operand,
+                                     compare, before, OMPL_FOREVER);
+  if (code != OMPL_OK) return layer_error(code, rank);
+  if (before == nullptr) signalled_to(rank);
+  return kOk;
+}
+
 }  // namespace caf

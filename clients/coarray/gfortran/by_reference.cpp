@@ -21,13 +21,17 @@ std::vector<std::size_t> extents_of(const Descriptor& array) {
   return extents;
 }
 
-// Without dimensions of one element, by which two shapes may differ.
+// Without dimensions of one element, by which two shapes of different ranks may differ.
 std::vector<std::size_t> essential(const std::vector<std::size_t>& extents) {
   std::vector<std::size_t> kept;
   for (const std::size_t extent : extents) {
     if (extent != 1) kept.push_back(extent);
   }
   return kept;
+}
+
+bool differ(const std::vector<std::size_t>& one, const std::vector<std::size_t>& other) {
+  return one.size() == other.size() ? one != other : essential(one) != essential(other);
 }
 
 std::size_t elements_of(const std::vector<std::size_t>& extents) {
@@ -100,8 +104,8 @@ int store(const void* token, int image, const Reference* parts, int type, int ki
   const bool deferred = type == kCharacter && !found.is_array && found.token_at != 0 &&
                         found.allocated && parts != nullptr && found.item != from.bytes &&
                         found.whole && found.extents.empty();
-  const bool reshaped = found.is_array && found.whole && !extents.empty() &&
-                        essential(found.extents) != essential(extents);
+  const bool reshaped =
+      found.is_array && found.whole && !extents.empty() && differ(found.extents, extents);
   if (!found.allocated || (may_reallocate && (reshaped || deferred))) {
     if (found.token_at == 0)
       return caf::refuse(caf::kWrong, "the coindexed object is not allocated on that image");
@@ -131,7 +135,7 @@ CAF_API void _gfortran_caf_get_by_ref(void* token, int image, Descriptor* target
   Element from{};
   int code = fetch(token, image, parts, source_type, source_kind, &found, &values, &from);
   if (code == caf::kOk) {
-    const bool other = target->rank > 0 && essential(extents_of(*target)) != essential(found.extents);
+    const bool other = target->rank > 0 && differ(extents_of(*target), found.extents);
     if (target->base == nullptr || (may_reallocate && other)) code = reallocate(target, found.extents);
   }
   if (code == caf::kOk)

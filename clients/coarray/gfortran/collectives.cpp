@@ -1,24 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // co_broadcast, co_sum, co_min, co_max, co_reduce.
 #include <algorithm>
-#include <complex>
 #include <cstring>
 #include <map>
 #include <utility>
 #include <vector>
 
+#include "core/reductions.hpp"
 #include "gfortran/abi.hpp"
 
 namespace gfortran {
 namespace {
 
-__extension__ using Quad = __float128;
-__extension__ using Whole = __int128;
-struct QuadComplex {
-  Quad re, im;
-};
-
-enum class Kind { sum, least, most };
+using caf::Kind, caf::Quad, caf::Whole;
 
 // For components of a derived type that is broadcast the compiler leaves two members of the descriptor undefined, the offset
 // and the span: where the one does not fit to the bounds, the other is not trusted.
@@ -68,48 +62,6 @@ class Gathered {
   std::vector<std::byte> copy_;
 };
 
-// --- Types that the layer does not have
-
-template <class T, class Combine>
-int each(const void* in, void* inout, std::size_t count, Combine combine) {
-  const auto* const from = static_cast<const std::byte*>(in);
-  auto* const to = static_cast<std::byte*>(inout);
-  for (std::size_t i = 0; i < count; ++i) {
-    T one;
-    T other;
-    std::memcpy(&one, from + i * sizeof(T), sizeof(T));
-    std::memcpy(&other, to + i * sizeof(T), sizeof(T));
-    const T result = combine(one, other);
-    std::memcpy(to + i * sizeof(T), &result, sizeof(T));
-  }
-  return 0;
-}
-
-template <class T>
-int sum(const void* in, void* inout, std::size_t count, void* /*arg*/) {
-  return each<T>(in, inout, count, [](T one, T other) { return static_cast<T>(one + other); });
-}
-template <class T>
-int least(const void* in, void* inout, std::size_t count, void* /*arg*/) {
-  return each<T>(in, inout, count,
-                 [](T one, T other) { return one < other || one != one ? one : other; });
-}
-template <class T>
-int most(const void* in, void* inout, std::size_t count, void* /*arg*/) {
-  return each<T>(in, inout, count,
-                 [](T one, T other) { return other < one || one != one ? one : other; });
-}
-int sum_quad_complex(const void* in, void* inout, std::size_t count, void* /*arg*/) {
-  return each<QuadComplex>(in, inout, count, [](QuadComplex one, QuadComplex other) {
-    return QuadComplex{one.re + other.re, one.im + other.im};
-  });
-}
-
-template <class T>
-ompl_op_fn wide(Kind kind) {
-  return kind == Kind::sum ? &sum<T> : kind == Kind::least ? &least<T> : &most<T>;
-}
-
 // Strings, by the numbers of their characters. `arg` is the length, times two, plus one for the most.
 template <class Character>
 int text(const void* in, void* inout, std::size_t count, void* arg) {
@@ -130,68 +82,10 @@ int own_operation(ompl_op_fn function, uint64_t key, const Descriptor& array, ca
   return caf::operation(function, arg, key, array.elem_len, made);
 }
 
-int32_t layer_op(Kind kind) {
-  return kind == Kind::sum ? OMPL_SUM : kind == Kind::least ? OMPL_MIN : OMPL_MAX;
-}
-
-// A type that the layer has, and what combines it here.
-template <class T>
-void standard(int32_t type, Kind kind, caf::Operation* made) {
-  *made = {type, layer_op(kind), wide<T>(kind), nullptr};
-}
-
-int choose_integer(const Descriptor& array, Kind kind, caf::Operation* made) {
-  switch (array.elem_len) {
-    case 1:
-      standard<int8_t>(OMPL_INT8, kind, made);
-      break;
-    case 2:
-      standard<int16_t>(OMPL_INT16, kind, made);
-      break;
-    case 4:
-      standard<int32_t>(OMPL_INT32, kind, made);
-      break;
-    case 8:
-      standard<int64_t>(OMPL_INT64, kind, made);
-      break;
-    default:
-      return own_operation(wide<Whole>(kind), 0, array, made);
-  }
-  return caf::kOk;
-}
-
-int choose_real(const Descriptor& array, Kind kind, caf::Operation* made) {
-  switch (array.elem_len) {
-    case 4:
-      standard<float>(OMPL_FLOAT, kind, made);
-      break;
-    case 8:
-      standard<double>(OMPL_DOUBLE, kind, made);
-      break;
-    default:
-      return own_operation(wide<Quad>(kind), 0, array, made);
-  }
-  return caf::kOk;
-}
-
-int choose_complex(const Descriptor& array, caf::Operation* made) {
-  switch (array.elem_len) {
-    case 8:
-      *made = {OMPL_FLOAT_COMPLEX, OMPL_SUM, &sum<std::complex<float>>, nullptr};
-      break;
-    case 16:
-      *made = {OMPL_DOUBLE_COMPLEX, OMPL_SUM, &sum<std::complex<double>>, nullptr};
-      break;
-    default:
-      return own_operation(&sum_quad_complex, 0, array, made);
-  }
-  return caf::kOk;
-}
-
 int choose(const Descriptor& array, Kind kind, int length, caf::Operation* made) {
-  if (array.type == kInteger) return choose_integer(array, kind, made);
-  if (array.type == kReal) return choose_real(array, kind, made);
-  if (array.type == kComplex && kind == Kind::sum) return choose_complex(array, made);
+  if (array.type == kInteger) return caf::integer_operation(array.elem_len, kind, made);
+  if (array.type == kReal) return caf::real_operation(array.elem_len, kind, made);
+  if (array.type == kComplex && kind == Kind::sum) return caf::complex_operation(array.elem_len, made);
   if (array.type == kCharacter && kind != Kind::sum && length > 0) {
     const auto many = static_cast<uint64_t>(length);
     const uint64_t key = 2 * many + (kind == Kind::most ? 1 : 0);
@@ -253,13 +147,13 @@ Function* kept_function(void (*code)(), std::size_t length, std::size_t bytes) {
 template <class T>
 int by_reference(const void* in, void* inout, std::size_t count, void* arg) {
   const auto function = reinterpret_cast<T (*)(T*, T*)>(static_cast<Function*>(arg)->code);
-  return each<T>(in, inout, count, [&](T one, T other) { return function(&one, &other); });
+  return caf::each<T>(in, inout, count, [&](T one, T other) { return function(&one, &other); });
 }
 
 template <class T>
 int by_value(const void* in, void* inout, std::size_t count, void* arg) {
   const auto function = reinterpret_cast<T (*)(T, T)>(static_cast<Function*>(arg)->code);
-  return each<T>(in, inout, count, [&](T one, T other) { return function(one, other); });
+  return caf::each<T>(in, inout, count, [&](T one, T other) { return function(one, other); });
 }
 
 int on_strings(const void* in, void* inout, std::size_t count, void* arg) {

@@ -57,6 +57,13 @@ program components
   call expect(all(got == [(next + i / 10., i = 1, 2 * next)]), 'its values')
   matrix = all_of[next]%plane
   call expect(all(shape(matrix) == [next, 3]) .and. matrix(next, 3) == 100 * next + 3 * next, 'a matrix')
+  matrix = all_of[next]%plane(1:1, 1:3)
+  call expect(all(shape(matrix) == [1, 3]), 'a row as a matrix')
+  matrix = all_of[next]%plane(1:1, 1:1)
+  if (next > 2) matrix = all_of[next]%plane(1:3, 2:2)
+  if (next > 2) call expect(all(shape(matrix) == [3, 1]), 'a column as a matrix')
+  if (next > 2) matrix = all_of[next]%plane(2:2, 1:3)
+  if (next > 2) call expect(all(shape(matrix) == [1, 3]), 'a row of as many elements')
   numbers = all_of[next]%plane(1, 3:1:-1)
   call expect(all(numbers == 100 * next + [1 + 2 * next, 1 + next, 1]), 'a row of it backwards')
   pair = 2

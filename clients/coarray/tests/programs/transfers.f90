@@ -17,7 +17,7 @@ program transfers
   character(5) :: text[*], words(2)[*]
   character(3, kind=4) :: wide[*]
   type(point) :: place[*], places(4)[*]
-  integer, allocatable :: grid(:,:)[:], cube(:,:,:)[:]
+  integer, allocatable :: grid(:,:)[:], cube(:,:,:)[:], piece(:,:)
   integer :: me, next, before, i, j, got(10), square(4,5), two(2), few(3), pair(2)
   integer(8) :: whole
   real :: fraction
@@ -82,6 +82,10 @@ program transfers
   call expect(all(square == reshape([(100 * next + i, i = 1, 20)], [4, 5])), 'a matrix')
   got(1:5) = grid(2, :)[next]
   call expect(all(got(1:5) == 100 * next + [2, 6, 10, 14, 18]), 'a row')
+  piece = grid(1:4, 2:2)[next]
+  call expect(all(shape(piece) == [4, 1]) .and. all(piece(:, 1) == 100 * next + [5, 6, 7, 8]), 'a column as a matrix')
+  piece = grid(3:3, 1:4)[next]  ! as many elements in another shape
+  call expect(all(shape(piece) == [1, 4]) .and. all(piece(1, :) == 100 * next + [3, 7, 11, 15]), 'a row as a matrix')
   square = 0
   square(1:2, 1:3) = grid(4:2:-2, 1:5:2)[next]
   call expect(all(square(1, 1:3) == 100 * next + [4, 12, 20]) .and. square(2, 3) == 100 * next + 18, 'strides in both')

@@ -28,6 +28,11 @@ class Recipe:
         """What the library's worker is made from; not there: there is none of this kind."""
         return self.source.with_name(f"{library.adapter}.cpp") if self.kind in catalog.OF_ALL else self.source
 
+    def fortran_of(self, library: catalog.Library) -> list[Path]:
+        """A part of it in Fortran, if there is one, with the same name beside it."""
+        part = self.source_of(library).with_suffix(".f90")
+        return [part] if part.is_file() and part != self.source_of(library) else []
+
 
 def compile_worker(library: catalog.Library, recipe: Recipe) -> str:
     """Brings one worker up to date; returns a line that says what was done."""
@@ -36,10 +41,13 @@ def compile_worker(library: catalog.Library, recipe: Recipe) -> str:
         target = target_of(library, recipe.build)
         flags = flags_of(library, target.prefix)
         source = recipe.source_of(library)
+        if fortran := recipe.fortran_of(library):
+            flags = [*map(str, fortran), f"-J{recipe.build / 'bench'}", *flags]  # there its modules go
         command = shlex.join(map(str, [target.compiler, source, *recipe.arguments, *flags]))
         note = recipe.build / "bench" / f"{program.name}.command"  # another place of the library is another command
+        note.parent.mkdir(exist_ok=True)
         same = note.is_file() and note.read_text() == command
-        if same and not is_old(program, [source, target.compiler, *recipe.depends]):
+        if same and not is_old(program, [source, *fortran, target.compiler, *recipe.depends]):
             return "up to date"
         partial = program.with_suffix(".new")
         target.run(source, "-o", partial, *recipe.arguments, *flags)
@@ -47,7 +55,6 @@ def compile_worker(library: catalog.Library, recipe: Recipe) -> str:
         program.unlink(missing_ok=True)
         return f"skipped, {failure}"
     partial.replace(program)
-    note.parent.mkdir(exist_ok=True)
     files.write(note, command)
     return f"compiled with {target.compiler}"
 
@@ -61,7 +68,8 @@ def main() -> None:
     for name, library in table.items():
         shared = library.like and table[library.like].worker == library.worker
         of_all = library.compiler and options.kind in catalog.OF_ALL and not shared
-        if (library.is_mpi or of_all) and recipe.source_of(library).is_file():
+        wanted = library.has_coarrays if options.kind == catalog.COARRAY else library.is_mpi or of_all
+        if wanted and recipe.source_of(library).is_file():
             print(f"{options.kind} worker {name}: {compile_worker(library, recipe)}")
 
 

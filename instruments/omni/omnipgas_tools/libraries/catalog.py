@@ -23,6 +23,7 @@ LAUNCHER = "omplrun"  # the project's own
 OMPLRUN_LINE = ["{launcher}", "-n", "{ranks}", "--bind", "none", "{worker}"]
 BY_OMPLRUN: dict[str, Any] = {"launcher": LAUNCHER, "launch": OMPLRUN_LINE}
 OF_ALL = ("bench", "connected", "calls")  # kinds of worker that not only MPIs have
+COARRAY = "coarray"  # the kind, and the adapter, of libraries for gfortran's coarrays
 PROCESSES = "processes"  # added to the name of a library that is measured as processes in place of threads
 
 
@@ -83,6 +84,11 @@ class Library:
     def is_mpi(self) -> bool:
         """Whether it is an MPI, and not another way to use one that has a row of its own."""
         return bool(self.compiler) and self.adapter == "mpi" and not self.like
+
+    @property
+    def has_coarrays(self) -> bool:
+        """Whether its compiler makes programs with coarrays."""
+        return bool(self.compiler) and self.adapter == COARRAY
 
 
 @dataclass(frozen=True)

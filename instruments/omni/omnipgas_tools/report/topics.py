@@ -40,10 +40,12 @@ TOPICS = (
         " bandwidth where it is furthest behind.",
     ),
     Topic(
-        "clients", "Language runtimes and bindings", ("runtimes", "openshmem", "tasks", "cholesky", "bindings"),
+        "clients", "Language runtimes and bindings",
+        ("runtimes", "openshmem", "coarray", "tasks", "cholesky", "bindings"),
         "A remote call with its reply takes {remote call of 8 B with its reply, TCP} of a round trip of puts over TCP"
         " and {remote call of 8 B with its reply, shm} of one in memory; an OpenSHMEM put of 8 bytes in memory takes"
-        " {OpenSHMEM put of 8 B, shm, of the layer's} of the layer's own.",
+        " {OpenSHMEM put of 8 B, shm, of the layer's} of the layer's own; a coarray put of 8 bytes in memory takes"
+        " {coarrays: put of 8 B, shm, of the better OpenCoarrays} of OpenCoarrays'.",
     ),
     Topic(
         "rdma", "RDMA conduits, over stand-ins", ("verbs", "utofu"),

@@ -16,6 +16,7 @@ from omnipgas_tools.measure import results
 from omnipgas_tools.targets import (
     accuracy,
     cholesky,
+    coarray,
     comparison,
     conduits,
     halo,
@@ -68,6 +69,7 @@ GROUPS: dict[str, Sequence[Measurement]] = {
         at_most("fetch-add of 64 bits, shm, of the checked atomic", 1.3))],
     "runtimes": [*runtimes.measurements()],
     "openshmem": [*openshmem.measurements()],
+    "coarray": [*coarray.measurements()],
     "bindings": [Measurement(layer.bindings,
         at_most("ping-pong of 8 B, shm, Fortran, of C", 1.05),
         at_most("ping-pong of 8 B, shm, Python, round trip over C's", 2.0, "us"))],
