@@ -76,7 +76,7 @@ class One(Rig):
                 wc -c <{HERE}/vm.py; nproc; exit 7"""
             done = run("--cpus", "3", "--job", name, line)
             size = (HERE / "vm.py").stat().st_size
-            self.assertEqual(done.stdout, f"from the host\n{size}\n3\n")
+            self.assertEqual(done.stdout, f"from the host\n{size}\n3\n", (done.returncode, done.stderr))
             self.assertEqual((done.returncode, done.stderr), (7, "an error\n"))
             self.assertEqual((job / "out").read_text(), "FROM THE HOST\n")
             self.assertEqual(sorted(path.name for path in job.iterdir()), ["in", "out"])
