@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "xmp_ompl.h"
 
@@ -110,14 +111,23 @@ void ompl_xmp_window_complete(void) {
 }
 
 /* What this rank has begun by MPI (asynchronous reflect and gmove) goes on while it waits in the layer, as it would if it
- * waited in MPI: else a rank that waits here for a post and one that waits in MPI for this rank would wait for ever. */
+ * waited in MPI: else a rank that waits here for a post and one that waits in MPI for this rank would wait for ever. A
+ * long wait sleeps, and looks after MPI for some turns each time that the layer wakes it (0.1 s). */
 static int serve_mpi(void* unused) {
+  enum { kTurns = 200, kPause = 10000000 }; /* ns */
+  static _Thread_local int turns;
+  static _Thread_local int64_t before;
+  struct timespec time;
   int found = 0;
   (void)unused;
   sched_yield();
   if (!any_thread_calls_mpi && !pthread_equal(pthread_self(), beginner)) return 0;
   MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
-  return 1;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  const int64_t now = (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+  turns = now - before > kPause ? kTurns : turns - (turns > 0);
+  before = now;
+  return turns > 0;
 }
 
 /* A program that asks libxmp for a large heap gets a segment that holds it. */

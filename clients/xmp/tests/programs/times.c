@@ -5,7 +5,7 @@
 #include <xmp.h>
 
 #define LARGE 65536
-#define BATCHES 31
+#define BATCHES 11
 
 #pragma xmp nodes p[2]
 char there[LARGE]:[*], here[LARGE]:[*];
@@ -77,14 +77,14 @@ void sync_times(int count, int me) {
 
 int main() {
   int me = xmpc_this_image();
-  put_times("put_8", 8, 1000, me);
-  put_times("put_4096", 4096, 1000, me);
-  put_times("put_65536", LARGE, 100, me);
-  get_times("get_8", 8, 1000, me);
-  get_times("get_4096", 4096, 1000, me);
-  get_times("get_65536", LARGE, 100, me);
-  post_times("post_wait", 0, 200, me);
-  post_times("put_post_wait_8", 8, 200, me);
-  sync_times(200, me);
+  put_times("put_8", 8, 300, me);
+  put_times("put_4096", 4096, 300, me);
+  put_times("put_65536", LARGE, 50, me);
+  get_times("get_8", 8, 300, me);
+  get_times("get_4096", 4096, 300, me);
+  get_times("get_65536", LARGE, 50, me);
+  post_times("post_wait", 0, 60, me);
+  post_times("put_post_wait_8", 8, 60, me);
+  sync_times(60, me);
   return 0;
 }
