@@ -122,5 +122,57 @@ TEST_P(Psm2EndpointTest, LeavesSignalsAlone) {
   EXPECT_TRUE(handlers() == before);
 }
 
+// Three ranks, of which the last one stays outside the layer: PSM2 waits two seconds for it each time.
+class Psm2Waiting : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = conformance::no_psm2(); !why.empty()) GTEST_SKIP() << why;
+    for (uint32_t rank = 0; rank < 3; ++rank) {
+      nodes.push_back(std::make_unique<Node>(make(), rank, 3, 1, by_memory()));
+      ASSERT_EQ(nodes.back()->opened, OMPL_OK) << error_detail();
+    }
+    introduce({nodes[0].get(), nodes[1].get(), nodes[2].get()});
+    insist([this] { return post(1, 0); }, [this] { step(); });
+    ASSERT_TRUE(until([this] { return nodes[0]->flag(kFlag) == 1; }, [this] { step(); }));
+  }
+  Post post(uint32_t from, uint32_t to) {
+    return nodes[from]->endpoints[0]->signal(to, {.offset = kFlag});
+  }
+  void step() {
+    nodes[0]->progress();
+    nodes[1]->progress();
+  }
+  std::vector<std::unique_ptr<Node>> nodes;
+};
+
+TEST_F(Psm2Waiting, RecordsStillComeAndPostsNeverWait) {
+  constexpr uint32_t kRecords = 1000;
+  ASSERT_EQ(post(0, 2).reason, Post::Reason::connecting);
+  for (uint32_t sent = 0; sent < kRecords;) {
+    ASSERT_EQ(post(0, 2).reason, Post::Reason::connecting);
+    sent += is_posted(post(1, 0)) ? 1 : 0;
+    step();
+  }
+  ASSERT_TRUE(until([this] { return nodes[0]->flag(kFlag) == 1 + kRecords; }, [this] { step(); }));
+  insist([this] { return post(0, 1); }, [this] { step(); });  // between two attempts
+  ASSERT_TRUE(until([this] { return nodes[1]->flag(kFlag) == 1; }, [this] { step(); }));
+  const auto all = [this] {
+    step();
+    nodes[2]->progress();
+  };
+  insist([this] { return post(0, 2); }, all);
+  ASSERT_TRUE(until([this] { return nodes[2]->flag(kFlag) == 1; }, all));
+}
+
+TEST_F(Psm2Waiting, ADeathEndsTheWait) {
+  ASSERT_EQ(post(0, 2).reason, Post::Reason::connecting);
+  for (int i = 0; i < 1000; ++i) step();
+  nodes[2].reset();
+  ASSERT_TRUE(
+      until([this] { return nodes[0]->endpoints[0]->failure(2) != OMPL_OK; }, [this] { step(); }));
+  EXPECT_EQ(nodes[0]->endpoints[0]->failure(2), OMPL_ERR_PEER);
+  EXPECT_EQ(nodes[0]->endpoints[0]->failure(1), OMPL_OK);
+}
+
 }  // namespace
 }  // namespace ompl::conduit::psm2::test
