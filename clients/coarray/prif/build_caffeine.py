@@ -15,7 +15,7 @@ from pathlib import Path
 LIMIT_S = 600
 DEFINES = (
     "-DASSERTIONS", "-DASSERT_MULTI_IMAGE", "-DASSERT_PARALLEL_CALLBACKS", "-DHAVE_MULTI_IMAGE_SUPPORT",
-    "-DJULIENNE_PARALLEL_CALLBACKS",
+    "-DJULIENNE_PARALLEL_CALLBACKS", "-DCAF_THREAD_SAFE",
 )  # fmt: skip
 MODULE = re.compile(r"^\s*module\s+(\w+)\s*$", re.IGNORECASE | re.MULTILINE)
 SUBMODULE = re.compile(r"^\s*submodule\s*\(\s*([\w:\s]+)\)\s*(\w+)", re.IGNORECASE | re.MULTILINE)
