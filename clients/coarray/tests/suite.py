@@ -124,6 +124,8 @@ def main() -> int:
         print(f"skipped: no suite at '{options.suite}': set OMPL_COARRAY_SUITE to src/tests of a clone of OpenCoarrays")
         return 77
     os.environ["OMPL_CONDUITS"] = options.conduits
+    if "shm" not in options.conduits:  # more images than cores over a network: who waits gives its core away at once
+        os.environ |= {"OMPL_SPIN": "0", "OMPL_YIELDS": "0"} | os.environ
     tools = options.build.resolve() / "bin"
     suite = options.suite.resolve()
     chosen = [each for each in programs(suite) if not options.only or each.name in options.only]
