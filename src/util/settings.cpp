@@ -184,7 +184,8 @@ constexpr std::array kVariables{
         "OMPL_NET_INTERFACE", "text", &Settings::net_interface,
         "Interfaces, addresses or subnets of IP that tcp, ofi, ucx (unless UCX_NET_DEVICES is set) and "
         "the "
-        "liveness probes of verbs, psm2 and mpi use, with commas between: eth0,192.0.2.0/24; empty: all, "
+        "liveness probes of verbs, psm2 and mpi use, with commas between: eth0,192.0.2.0/24; empty: "
+        "all, "
         "the most plausible first."},
     Variable{"OMPL_OFI_INTERFACE", "text", &Settings::ofi_interface,
              "Former name of OMPL_NET_INTERFACE, used if that is not set; goes with the next soname."},
