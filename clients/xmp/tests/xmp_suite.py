@@ -9,11 +9,12 @@ compiler is not there.
 """
 
 import argparse
+import itertools
 import re
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import omni_compiler
@@ -22,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import suites
 from suites import Outcome, Program
 
+KINDS = ("C", "C-Square", "C-Round")  # folders of a part
 FOLDERS = ("tests/XMP", "tests/xcalablemp")
 PARTS = ("local-view/coarray", "local-view/intrinsic", "local-view/post-wait", "local-view/sync_image",
          "local-view/other", "global-view/align", "global-view/array", "global-view/async", "global-view/bcast",
@@ -36,24 +38,28 @@ class Test(Program):
     """One of the suite, with its number of ranks."""
 
     ranks: int = 1
-    said: str = field(default="", compare=False)
 
 
 def tests(suite: Path, parts: list[str]) -> Iterator[Test]:
     """What the Makefiles of the parts run."""
-    for part in parts:
-        folder = suite / part / "C"
+    for part, kind in itertools.product(parts, KINDS):
+        folder = suite / part / kind
         makefile = folder / "Makefile"
         text = makefile.read_text(errors="replace") if makefile.exists() else ""
         for ranks, name in dict.fromkeys(RUN_LINE.findall(text)):
             yield Test(part, name, [folder / f"{name}.c"], ranks=int(ranks))
 
 
+def place(program: Program, scratch: Path) -> Path:
+    """The folder that a program is compiled and run in."""
+    return scratch / program.part / program.sources[0].parent.name / program.name
+
+
 def build(program: Program, omni: omni_compiler.Omni, scratch: Path) -> Outcome:
     """Compiles a program in a folder of its own."""
     if not program.sources[0].exists():
         return Outcome(program, "not tried", "made of several files")
-    folder = scratch / program.part / program.name
+    folder = place(program, scratch)
     folder.mkdir(parents=True, exist_ok=True)
     status, text = omni.compile(program.sources, folder / "program")
     return Outcome(program, "built" if status == 0 else "not built", text)
@@ -64,7 +70,7 @@ def execute(outcome: Outcome, omni: omni_compiler.Omni, scratch: Path, conduits:
     program = outcome.program
     if outcome.state != "built" or not isinstance(program, Test):
         return outcome
-    status, text = omni.execute(scratch / program.part / program.name / "program", program.ranks, conduits)
+    status, text = omni.execute(place(program, scratch) / "program", program.ranks, conduits)
     says = "PASS" in program.sources[0].read_text(errors="replace")
     passed = status == 0 and ("PASS" in text or not says) and "ERROR" not in text
     return Outcome(program, "passed" if passed else "failed", f"{program.ranks} ranks, exit status {status}\n{text}")
@@ -90,8 +96,8 @@ def main() -> int:
         print(f"skipped: no tests in '{options.source}': set OMPL_OMNI_SOURCE to the source of the Omni compiler")
         return omni_compiler.SKIPPED
     chosen = [each for each in tests(suite.resolve(), options.part) if not options.only or each.name in options.only]
-    with tempfile.TemporaryDirectory() as place:
-        scratch = Path(place)
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
         built = suites.build_all(chosen, lambda program: build(program, omni, scratch))
         outcomes = suites.execute_all(built, lambda one: execute(one, omni, scratch, options.conduits))
     suites.table(outcomes, {part: part for part in options.part} | {"": "all"})
