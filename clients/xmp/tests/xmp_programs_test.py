@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""xmp_programs_test.py BUILD PREFIX SOURCE CONDUITS: own programs of XMP/C over this project's back end, and the
+"""xmp_programs_test.py BUILD CONDUITS [PREFIX SOURCE]: own programs of XMP/C over this project's back end, and the
 tasklet programs of the Omni compiler over its tasks. Exit status 1 if one fails, 77 if the compiler is not there.
 """
 
@@ -91,15 +91,16 @@ def test_their_cholesky(omni: omni_compiler.Omni, source: Path, conduits: str, s
 
 def main() -> int:
     """All of them."""
-    build_folder, prefix, source = (Path(each).resolve() if each else Path() for each in sys.argv[1:4])
+    build_folder, conduits = Path(sys.argv[1]).resolve(), sys.argv[2]
+    prefix, source = [*(Path(each).resolve() for each in sys.argv[3:5]), Path(), Path()][:2]
     omni = omni_compiler.Omni(prefix, build_folder)
     if reason := omni_compiler.why_not(omni):
         print(f"skipped: {reason}")
         return omni_compiler.SKIPPED
     with tempfile.TemporaryDirectory() as place:
-        test_coarrays(omni, sys.argv[4], Path(place))
-        test_tasklets(omni, source, sys.argv[4], Path(place))
-        test_their_cholesky(omni, source, sys.argv[4], Path(place))
+        test_coarrays(omni, conduits, Path(place))
+        test_tasklets(omni, source, conduits, Path(place))
+        test_their_cholesky(omni, source, conduits, Path(place))
     return 0
 
 
