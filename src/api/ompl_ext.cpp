@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "api/call.hpp"
+#include "arch/cpu.hpp"
 #include "arch/mpi.hpp"
 #include "core/calls/scope.hpp"
 #include "core/data/callbacks.hpp"
@@ -99,6 +100,12 @@ int ompl_ctx_signal(ompl_ctx* ctx, uint32_t target_rank, const ompl_signal* sign
 static_assert(OMPL_ALL_RANKS == ompl::kNoRank);
 
 int ompl_ctx_fence(ompl_ctx* ctx, uint32_t rank, int64_t timeout_ns) {
+  // Where all ranks share memory nothing is waited for.
+  if (const Context* const c = ctx == OMPL_CTX_SHARED ? nullptr : ompl::api::known_context(ctx);
+      c != nullptr && rank < c->ranks && c->runtime->network == nullptr) {
+    ompl::arch::store_fence();
+    return OMPL_OK;
+  }
   return with_ranks(ctx, rank, "ompl_ctx_fence",
                     [=](Context& c) { return ompl::fence(c, Deadline::in(timeout_ns), rank); });
 }
