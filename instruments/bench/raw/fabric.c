@@ -219,8 +219,6 @@ void channel_close(baseline_channel* at) {
 }
 
 const char* channel_transport(const baseline_channel* at) { return at->transport; }
-char* channel_target(const baseline_channel* at) { return at->segment + page; }
-char* channel_source(const baseline_channel* at) { return at->segment + page + at->bytes; }
 
 void channel_progress(baseline_channel* at) {
   struct fi_cq_data_entry entries[16];
@@ -240,15 +238,6 @@ void channel_progress(baseline_channel* at) {
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&sleepers, memory_order_relaxed)) abort();
   }
-}
-
-void channel_wait(baseline_channel* at) {
-  _Atomic uint32_t* flag = (_Atomic uint32_t*)(void*)(at->segment + (size_t)4 * flag_index);
-  for (int polls = 1; !atomic_load_explicit(flag, memory_order_acquire); ++polls) {
-    channel_progress(at);
-    if (polls >= at->spins) sched_yield();
-  }
-  atomic_fetch_sub_explicit(flag, 1, memory_order_acquire);
 }
 
 /* Posts again, with progress in between, until there is room. */
@@ -290,3 +279,5 @@ void channel_put_signal(baseline_channel* at, size_t offset, size_t bytes) {
     wrote(at);
   }
 }
+
+#include "channel.h"

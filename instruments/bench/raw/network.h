@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The baselines of the network conduits: put and flag between one thread of two processes each, by hand on bare
- * sockets (sockets.c), bare PSM2 (psm2.c), bare libfabric (fabric.c) or bare UCX (ucx.c). A channel has endpoint, queue and memory of its own and is used by one
- * thread at a time, so nothing is shared and nothing is locked. Whatever fails ends the process with a line. */
+ * sockets (sockets.c), bare PSM2 (psm2.c), bare libfabric (fabric.c) or bare UCX (ucx.c). A channel has endpoint, queue and
+ * memory of its own and is used by one thread at a time, so nothing is shared and nothing is locked. Whatever fails ends the process with a line. */
 #ifndef BENCH_RAW_NETWORK_H
 #define BENCH_RAW_NETWORK_H
 

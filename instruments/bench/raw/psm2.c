@@ -165,19 +165,8 @@ const char* channel_transport(const baseline_channel* at) {
   (void)at;
   return "psm2";
 }
-char* channel_target(const baseline_channel* at) { return at->segment + page; }
-char* channel_source(const baseline_channel* at) { return at->segment + page + at->bytes; }
 
 void channel_progress(baseline_channel* at) { psm2.poll(at->endpoint); }
-
-void channel_wait(baseline_channel* at) {
-  _Atomic uint32_t* flag = (_Atomic uint32_t*)(void*)(at->segment + (size_t)4 * flag_index);
-  for (int polls = 1; !atomic_load_explicit(flag, memory_order_acquire); ++polls) {
-    channel_progress(at);
-    if (polls >= at->spins) sched_yield();
-  }
-  atomic_fetch_sub_explicit(flag, 1, memory_order_acquire);
-}
 
 /* In pieces of what a message holds; PSM2 keeps them in order. */
 static void send_out(baseline_channel* at, size_t offset, size_t bytes, uint32_t flag) {
@@ -192,17 +181,5 @@ static void send_out(baseline_channel* at, size_t offset, size_t bytes, uint32_t
   } while (bytes > 0);
 }
 
-void channel_put(baseline_channel* at, size_t offset, size_t bytes) {
-  if (at->held) send_out(at, at->held_offset, at->held, 0);
-  at->held_offset = offset;
-  at->held = bytes;
-}
-
-void channel_signal(baseline_channel* at) {
-  send_out(at, at->held_offset, at->held, flag_index);
-  at->held = 0;
-}
-
-void channel_put_signal(baseline_channel* at, size_t offset, size_t bytes) {
-  send_out(at, offset, bytes, flag_index);
-}
+#define SENDS_BOTH
+#include "channel.h"

@@ -117,8 +117,6 @@ const char* channel_transport(const baseline_channel* at) {
   (void)at;
   return "sockets";
 }
-char* channel_target(const baseline_channel* at) { return at->segment + page; }
-char* channel_source(const baseline_channel* at) { return at->segment + page + at->bytes; }
 
 static void arrived(baseline_channel* at) {
   if (!at->coming.flag) return;
@@ -165,15 +163,6 @@ void channel_progress(baseline_channel* at) {
   take_in(at, at->have + (size_t)got - placed);
 }
 
-void channel_wait(baseline_channel* at) {
-  _Atomic uint32_t* flag = (_Atomic uint32_t*)(void*)(at->segment + (size_t)4 * flag_index);
-  for (int polls = 1; !atomic_load_explicit(flag, memory_order_acquire); ++polls) {
-    channel_progress(at);
-    if (polls >= at->spins) sched_yield();
-  }
-  atomic_fetch_sub_explicit(flag, 1, memory_order_acquire);
-}
-
 static void send_out(baseline_channel* at, size_t offset, size_t bytes, uint32_t flag) {
   struct head head = {offset, (uint32_t)bytes, flag};
   struct iovec parts[2] = {{&head, sizeof head}, {channel_source(at) + offset, bytes}};
@@ -197,17 +186,5 @@ static void send_out(baseline_channel* at, size_t offset, size_t bytes, uint32_t
   }
 }
 
-void channel_put(baseline_channel* at, size_t offset, size_t bytes) {
-  if (at->held) send_out(at, at->held_offset, at->held, 0);
-  at->held_offset = offset;
-  at->held = bytes;
-}
-
-void channel_signal(baseline_channel* at) {
-  send_out(at, at->held_offset, at->held, flag_index);
-  at->held = 0;
-}
-
-void channel_put_signal(baseline_channel* at, size_t offset, size_t bytes) {
-  send_out(at, offset, bytes, flag_index);
-}
+#define SENDS_BOTH
+#include "channel.h"

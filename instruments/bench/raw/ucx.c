@@ -18,7 +18,13 @@
 #include <sys/socket.h>
 #include <ucp/api/ucp.h>
 
-enum { page = 4096, copied = 8000, message_id = 1, in_place = 64 /* puts under way at most */ };
+enum {
+  page = 4096,
+  flag_index = 0,
+  copied = 8000,
+  message_id = 1,
+  in_place = 64 /* puts under way at most */
+};
 
 struct record {
   uint64_t offset; /* of the data, in the target's segment */
@@ -143,18 +149,7 @@ const char* channel_transport(const baseline_channel* at) {
   const char* chosen = getenv("UCX_TLS");
   return chosen ? chosen : "chosen by UCX";
 }
-char* channel_target(const baseline_channel* at) { return at->segment + page; }
-char* channel_source(const baseline_channel* at) { return at->segment + page + at->bytes; }
 void channel_progress(baseline_channel* at) { ucp_worker_progress(at->worker); }
-
-void channel_wait(baseline_channel* at) {
-  _Atomic uint32_t* flag = (_Atomic uint32_t*)(void*)at->segment;
-  for (int polls = 1; !atomic_load_explicit(flag, memory_order_acquire); ++polls) {
-    ucp_worker_progress(at->worker);
-    if (polls >= at->spins) sched_yield();
-  }
-  atomic_fetch_sub_explicit(flag, 1, memory_order_acquire);
-}
 
 /* What UCX did not do at once it reports later; such requests are not let pile up. */
 static void posted(baseline_channel* at, ucs_status_ptr_t request, const char* what) {
@@ -219,3 +214,5 @@ void channel_put_signal(baseline_channel* at, size_t offset, size_t bytes) {
     channel_signal(at);
   }
 }
+
+#include "channel.h"
