@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""prif_test.py BUILD CAFFEINE ASSERT [JULIENNE]: compiles Caffeine with flang 22 and runs, on several images: programs
+"""prif_test.py BUILD [CAFFEINE ASSERT [JULIENNE]]: compiles Caffeine with flang 22 and runs, on several images, programs
 of flang's that call PRIF, and Caffeine's own tests where Julienne, their harness, is given. The sources are checkouts
 of https://github.com/BerkeleyLab. Exit status 77 without them, without flang or without libomnipgas-prif.so."""
 
@@ -135,14 +135,15 @@ class Prif(unittest.TestCase):
 
 
 def main() -> int:
-    build, caffeine, asserts, *rest = (Path(word).resolve() for word in sys.argv[1:])
+    given = (Path(word).resolve() for word in sys.argv[1:])
+    build, caffeine, asserts, julienne = [*given, Path(), Path(), Path()][:4]
     if not (caffeine / "src/prif.F90").is_file() or not (asserts / "src").is_dir():
         print("skipped: set OMPL_CAFFEINE_SUITE and OMPL_ASSERT_SUITE to checkouts of Caffeine and Assert")
         return 77
     if not shutil.which(FLANG) or not (build / "lib/libomnipgas-prif.so").exists():
         print(f"skipped: there is no {FLANG}, or the build has no libomnipgas-prif.so")
         return 77
-    Prif.build, Prif.caffeine, Prif.asserts, Prif.julienne = build, caffeine, asserts, rest[0] if rest else Path()
+    Prif.build, Prif.caffeine, Prif.asserts, Prif.julienne = build, caffeine, asserts, julienne
     with tempfile.TemporaryDirectory() as folder:
         Prif.folder = Path(folder)
         Prif.library = build_caffeine.build(Prif.folder, caffeine, asserts, FLANG)
