@@ -262,21 +262,15 @@ COLLECTIVE(Reduce, Ireduce, reduce,
            (const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root),
            (send, receive, count, type, op, root))
 
-COLLECTIVE(Allreduce, Iallreduce, allreduce,
-           (const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op),
-           (send, receive, count, type, op))
-
-COLLECTIVE(Scan, Iscan, scan,
-           (const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op),
-           (send, receive, count, type, op))
-
-COLLECTIVE(Exscan, Iexscan, exscan,
-           (const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op),
-           (send, receive, count, type, op))
-
-COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, reduce_scatter_block,
-           (const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op),
-           (send, receive, count, type, op))
+// Those of whose results every member gets some.
+#define REDUCTION(Name, Iname, name)                                                     \
+  COLLECTIVE(Name, Iname, name,                                                          \
+             (const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op), \
+             (send, receive, count, type, op))
+REDUCTION(Allreduce, Iallreduce, allreduce)
+REDUCTION(Scan, Iscan, scan)
+REDUCTION(Exscan, Iexscan, exscan)
+REDUCTION(Reduce_scatter_block, Ireduce_scatter_block, reduce_scatter_block)
 
 COLLECTIVE(Reduce_scatter, Ireduce_scatter, reduce_scatter,
            (const void* send, void* receive, const int counts[], MPI_Datatype type, MPI_Op op),

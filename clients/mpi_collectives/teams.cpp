@@ -131,6 +131,15 @@ int fail(MPI_Comm comm, const char* function, int code) {
   return MPI_ERR_OTHER;
 }
 
+namespace {
+
+// Behind MPI's function that makes a communicator; returns what that did.
+int add_made(int code, const MPI_Comm* made) {
+  if (code == MPI_SUCCESS) add(*made);
+  return code;
+}
+
+}  // namespace
 }  // namespace ompl::mpi_collectives
 
 using namespace ompl::
@@ -155,47 +164,31 @@ int MPI_Finalize() {
   return PMPI_Finalize();
 }
 
-int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {
-  const int code = PMPI_Comm_dup(comm, made);
-  if (code == MPI_SUCCESS) add(*made);
-  return code;
-}
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) { return add_made(PMPI_Comm_dup(comm, made), made); }
 
 int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made) {
-  const int code = PMPI_Comm_dup_with_info(comm, info, made);
-  if (code == MPI_SUCCESS) add(*made);
-  return code;
+  return add_made(PMPI_Comm_dup_with_info(comm, info, made), made);
 }
 
 int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* made) {
-  const int code = PMPI_Comm_split(comm, color, key, made);
-  if (code == MPI_SUCCESS) add(*made);
-  return code;
+  return add_made(PMPI_Comm_split(comm, color, key, made), made);
 }
 
 int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm* made) {
-  const int code = PMPI_Comm_split_type(comm, type, key, info, made);
-  if (code == MPI_SUCCESS) add(*made);
-  return code;
+  return add_made(PMPI_Comm_split_type(comm, type, key, info, made), made);
 }
 
 int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* made) {
-  const int code = PMPI_Comm_create(comm, group, made);
-  if (code == MPI_SUCCESS) add(*made);
-  return code;
+  return add_made(PMPI_Comm_create(comm, group, made), made);
 }
 
 int MPI_Cart_create(MPI_Comm comm, int dimensions, const int sizes[], const int periods[], int reorder,
                     MPI_Comm* made) {
-  const int code = PMPI_Cart_create(comm, dimensions, sizes, periods, reorder, made);
-  if (code == MPI_SUCCESS) add(*made);
-  return code;
+  return add_made(PMPI_Cart_create(comm, dimensions, sizes, periods, reorder, made), made);
 }
 
 int MPI_Cart_sub(MPI_Comm comm, const int kept[], MPI_Comm* made) {
-  const int code = PMPI_Cart_sub(comm, kept, made);
-  if (code == MPI_SUCCESS) add(*made);
-  return code;
+  return add_made(PMPI_Cart_sub(comm, kept, made), made);
 }
 
 int MPI_Comm_free(MPI_Comm* comm) {

@@ -220,7 +220,7 @@ extern OMPL_API int ompl_ctx_atomic64_call(ompl_ctx* ctx, uint32_t target_rank, 
                                            uint64_t operand, uint64_t compare, uint64_t* before,
                                            int64_t timeout_ns) __asm__("ompl_ctx_atomic64");
 
-/* Of the atomics without a name of their own the addition of doubles, where `op` is known when compiling. */
+/* The addition of doubles, where `op` is known when compiling; all other atomics are called. */
 OMPL_EXTERN_INLINE int ompl_ctx_atomic64(ompl_ctx* ctx, uint32_t target_rank, uint64_t addr, int op,
                                          uint64_t operand, uint64_t compare, uint64_t* before,
                                          int64_t timeout_ns) {

@@ -108,24 +108,30 @@ int unlock(uint32_t rank, uint64_t address) {
   return sent;
 }
 
-int atomic(uint32_t rank, uint64_t address, int op, uint32_t operand, uint32_t compare,
-           uint32_t* before) {
+namespace {
+
+// By ompl_ctx_atomic32() or ompl_ctx_atomic64().
+template <class Atomic, class Word>
+int atomic_by(Atomic* call, uint32_t rank, uint64_t address, int op, Word operand, Word compare,
+              Word* before) {
   progress_in_loops();
-  const int code = ompl_ctx_atomic32(OMPL_CTX_DEFAULT, rank, offset_of(rank, address), op, operand,
-                                     compare, before, OMPL_FOREVER);
+  const int code = call(OMPL_CTX_DEFAULT, rank, offset_of(rank, address), op, operand, compare, before,
+                        OMPL_FOREVER);
   if (code != OMPL_OK) return layer_error(code, rank);
   if (before == nullptr) signalled_to(rank);
   return kOk;
 }
 
+}  // namespace
+
+int atomic(uint32_t rank, uint64_t address, int op, uint32_t operand, uint32_t compare,
+           uint32_t* before) {
+  return atomic_by(&ompl_ctx_atomic32, rank, address, op, operand, compare, before);
+}
+
 int atomic64(uint32_t rank, uint64_t address, int op, uint64_t operand, uint64_t compare,
              uint64_t* before) {
-  progress_in_loops();
-  const int code = ompl_ctx_atomic64(OMPL_CTX_DEFAULT, rank, offset_of(rank, address), op, operand,
-                                     compare, before, OMPL_FOREVER);
-  if (code != OMPL_OK) return layer_error(code, rank);
-  if (before == nullptr) signalled_to(rank);
-  return kOk;
+  return atomic_by(&ompl_ctx_atomic64, rank, address, op, operand, compare, before);
 }
 
 }  // namespace caf

@@ -4,7 +4,7 @@
  *
  * A coarray is memory that each of its images takes alone in its segment; the images tell each other the offsets. So coarrays
  * of some images only, and deallocation in any order, need nothing of the others. _XMP_coarray_t.addr[rank] is the offset.
- * Of a distributed array that was attached it is the address in that rank's memory, and .win is the window of MPI.
+ * For a distributed array that was attached it is the address in that rank's memory, and .win is the window of MPI.
  */
 #include <stdlib.h>
 
@@ -180,27 +180,42 @@ static void spread(const Way* way, char* near, const Section* here, uint64_t far
   _XMP_free(packed);
 }
 
+/* The same number of elements on both sides, or one on the side that is read, for all of the other. */
+static void exchange(const Way* way, char* near, const Section* here, size_t near_elements,
+                     uint64_t far, const Section* there, size_t far_elements, size_t size) {
+  if (near_elements == far_elements)
+    transfer(way, near, here, far, there, size * near_elements);
+  else if ((way->put ? near_elements : far_elements) == 1)
+    spread(way, near, here, far, there, size, way->put ? far_elements : near_elements);
+  else
+    ompl_xmp_fatal(way->put ? "put to a coarray" : "get from a coarray",
+                   "the sections have different numbers of elements");
+}
+
+static void exchange_sections(const Way* way, char* near, const _XMP_array_section_t* near_info,
+                              int near_dimensions, int near_elements,
+                              const _XMP_array_section_t* far_info, int far_dimensions,
+                              int far_elements) {
+  const size_t size = way->coarray->elmt_size;
+  const Section there = ompl_xmp_section(far_info, far_dimensions, size);
+  const Section here = ompl_xmp_section(near_info, near_dimensions, size);
+  exchange(way, near + _XMP_get_offset(near_info, near_dimensions), &here, (size_t)near_elements,
+           as_number(way->coarray->addr[way->rank]) + _XMP_get_offset(far_info, far_dimensions), &there,
+           (size_t)far_elements, size);
+}
+
 OMPL_XMP_API void _XMP_mpi_put(const int far_contiguous, const int near_contiguous, const int rank,
                                const int far_dimensions, const int near_dimensions,
                                const _XMP_array_section_t* far_info,
                                const _XMP_array_section_t* near_info, const _XMP_coarray_t* coarray,
                                const void* near, const int far_elements, const int near_elements,
                                const int on_accelerator) {
-  const size_t size = coarray->elmt_size;
-  const Section there = ompl_xmp_section(far_info, far_dimensions, size);
-  const Section here = ompl_xmp_section(near_info, near_dimensions, size);
   const Way way = {true, rank, coarray};
-  char* const from = (char*)(uintptr_t)near + _XMP_get_offset(near_info, near_dimensions);
-  const uint64_t to = as_number(coarray->addr[rank]) + _XMP_get_offset(far_info, far_dimensions);
   (void)far_contiguous; /* the sections tell */
   (void)near_contiguous;
   refuse_accelerator(on_accelerator == _XMP_N_INT_TRUE);
-  if (far_elements == near_elements)
-    transfer(&way, from, &here, to, &there, size * (size_t)far_elements);
-  else if (near_elements == 1)
-    spread(&way, from, &here, to, &there, size, (size_t)far_elements);
-  else
-    ompl_xmp_fatal("put to a coarray", "the sections have different numbers of elements");
+  exchange_sections(&way, (char*)(uintptr_t)near, near_info, near_dimensions, near_elements, far_info,
+                    far_dimensions, far_elements);
 }
 
 OMPL_XMP_API void _XMP_mpi_get(const int far_contiguous, const int near_contiguous, const int rank,
@@ -209,35 +224,21 @@ OMPL_XMP_API void _XMP_mpi_get(const int far_contiguous, const int near_contiguo
                                const _XMP_array_section_t* near_info, const _XMP_coarray_t* coarray,
                                void* near, const int far_elements, const int near_elements,
                                const int on_accelerator) {
-  const size_t size = coarray->elmt_size;
-  const Section there = ompl_xmp_section(far_info, far_dimensions, size);
-  const Section here = ompl_xmp_section(near_info, near_dimensions, size);
   const Way way = {false, rank, coarray};
-  char* const to = (char*)near + _XMP_get_offset(near_info, near_dimensions);
-  const uint64_t from = as_number(coarray->addr[rank]) + _XMP_get_offset(far_info, far_dimensions);
   (void)far_contiguous;
   (void)near_contiguous;
   refuse_accelerator(on_accelerator == _XMP_N_INT_TRUE);
-  if (far_elements == near_elements)
-    transfer(&way, to, &here, from, &there, size * (size_t)near_elements);
-  else if (far_elements == 1)
-    spread(&way, to, &here, from, &there, size, (size_t)near_elements);
-  else
-    ompl_xmp_fatal("get from a coarray", "the sections have different numbers of elements");
+  exchange_sections(&way, near, near_info, near_dimensions, near_elements, far_info, far_dimensions,
+                    far_elements);
 }
 
-/* Contiguous on both sides, one element for all if the numbers differ. */
-static void contiguous(const Way* way, char* near, size_t near_elements, uint64_t far,
-                       size_t far_elements, size_t size) {
+static void exchange_contiguous(const Way* way, char* near, size_t near_elements, size_t far_offset,
+                                size_t far_elements, size_t size) {
   const Section here = {.element = size * near_elements, .first = OMPL_MAX_DIMENSIONS};
   const Section there = {.element = size * far_elements, .first = OMPL_MAX_DIMENSIONS};
   if (near_elements == 0 || far_elements == 0) return;
-  if (near_elements == far_elements)
-    move_packed(way, near, far, &there);
-  else if ((way->put ? near_elements : far_elements) == 1)
-    spread(way, near, &here, far, &there, size, way->put ? far_elements : near_elements);
-  else
-    ompl_xmp_fatal("put or get of a coarray", "the sections have different numbers of elements");
+  exchange(way, near, &here, near_elements, as_number(way->coarray->addr[way->rank]) + far_offset,
+           &there, far_elements, size);
 }
 
 OMPL_XMP_API void _XMP_mpi_contiguous_put(const int rank, const _XMP_coarray_t* far,
@@ -248,8 +249,8 @@ OMPL_XMP_API void _XMP_mpi_contiguous_put(const int rank, const _XMP_coarray_t* 
                                           const bool near_on_accelerator) {
   const Way way = {true, rank, far};
   refuse_accelerator(far_on_accelerator || near_on_accelerator);
-  contiguous(&way, near->real_addr + near_offset, near_elements,
-             as_number(far->addr[rank]) + far_offset, far_elements, size);
+  exchange_contiguous(&way, near->real_addr + near_offset, near_elements, far_offset, far_elements,
+                      size);
 }
 
 OMPL_XMP_API void _XMP_mpi_contiguous_get(const int rank, const _XMP_coarray_t* near,
@@ -260,6 +261,6 @@ OMPL_XMP_API void _XMP_mpi_contiguous_get(const int rank, const _XMP_coarray_t* 
                                           const bool far_on_accelerator) {
   const Way way = {false, rank, far};
   refuse_accelerator(far_on_accelerator || near_on_accelerator);
-  contiguous(&way, near->real_addr + near_offset, near_elements,
-             as_number(far->addr[rank]) + far_offset, far_elements, size);
+  exchange_contiguous(&way, near->real_addr + near_offset, near_elements, far_offset, far_elements,
+                      size);
 }

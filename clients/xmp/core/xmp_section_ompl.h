@@ -22,7 +22,7 @@ typedef struct {
   ptrdiff_t at;
 } Cursor;
 
-/* Of elements of `element` bytes, `dimensions` of them, none of length 0. */
+/* A section of elements of `element` bytes, in `dimensions` dimensions, none of length 0. */
 Section ompl_xmp_section(const _XMP_array_section_t* info, int dimensions, size_t element);
 
 /* Whether elements have equal sizes and the same order in both. */

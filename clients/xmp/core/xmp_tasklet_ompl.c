@@ -37,7 +37,7 @@ OMPL_XMP_API int xmp_thread_num(void);
 int _xmp_num_xstreams = 0; /* threads that run tasks; programs print it */
 static bool began_layer, began_tasks;
 
-static void check(int code, const char* what) {
+void ompl_xmp_tasks_check(int code, const char* what) {
   if (code >= 0) return;
   fprintf(stderr, "XcalableMP's tasks: %s: %s (%s)\n", what, ompl_tasklet_strerror(code),
           ompl_error_detail());
@@ -57,13 +57,13 @@ void ompl_xmp_tasks_begin(void) {
   if (began_tasks) return;
   config.threads = wanted_threads();
   config.stack_bytes = kStackBytes;
-  check(ompl_tasklet_init(&config), "they do not begin");
+  ompl_xmp_tasks_check(ompl_tasklet_init(&config), "they do not begin");
   began_tasks = true;
   _xmp_num_xstreams = ompl_tasklet_threads();
 }
 
 void ompl_xmp_tasks_end(void) {
-  if (began_tasks) check(ompl_tasklet_finalize(), "they do not end");
+  if (began_tasks) ompl_xmp_tasks_check(ompl_tasklet_finalize(), "they do not end");
   began_tasks = false;
 }
 
@@ -71,7 +71,7 @@ bool ompl_xmp_has_tasks(void) { return began_tasks; }
 
 bool ompl_xmp_task_wait(uint64_t flag) {
   if (ompl_tasklet_self() == NULL) return false;
-  check(ompl_tasklet_wait_flag(flag), "wait");
+  ompl_xmp_tasks_check(ompl_tasklet_wait_flag(flag), "wait");
   return true;
 }
 
@@ -80,7 +80,7 @@ void tasklet_initialize(int argc, char* argv[]) {
   (void)argc;
   (void)argv;
   if (began_tasks) return;
-  check(ompl_init(), "the layer does not begin");
+  ompl_xmp_tasks_check(ompl_init(), "the layer does not begin");
   began_layer = true;
   ompl_xmp_tasks_begin();
 }
@@ -88,7 +88,7 @@ void tasklet_initialize(int argc, char* argv[]) {
 void tasklet_finalize(void) {
   if (!began_layer) return;
   ompl_xmp_tasks_end();
-  check(ompl_finalize(), "the layer does not end");
+  ompl_xmp_tasks_check(ompl_finalize(), "the layer does not end");
   began_layer = false;
 }
 
@@ -101,7 +101,7 @@ static int first(void* argument) {
 }
 
 void tasklet_exec_main(TaskletFunction function) {
-  check(ompl_tasklet_run(&first, &function), "the first task");
+  ompl_xmp_tasks_check(ompl_tasklet_run(&first, &function), "the first task");
 }
 
 static int run(void* argument) {
@@ -117,7 +117,7 @@ void tasklet_create(TaskletFunction function, int argument_count, void** argumen
   ompl_tasklet_spec spec = OMPL_TASKLET_SPEC_INIT;
   if (argument_count < 0 || argument_count > kMostArguments || in_count < 0 || out_count < 0 ||
       in_count + out_count > kMostDependences)
-    check(OMPL_ERR_ARG, "tasklet_create takes up to 20 arguments and 40 dependences");
+    ompl_xmp_tasks_check(OMPL_ERR_ARG, "tasklet_create takes up to 20 arguments and 40 dependences");
   for (int i = 0; i < argument_count; ++i) call.arguments[i] = arguments[i];
   for (int i = 0; i < in_count; ++i)
     dependences[i] = (ompl_tasklet_dependence){OMPL_TASKLET_IN, 0, 0, in[i]};
@@ -128,12 +128,12 @@ void tasklet_create(TaskletFunction function, int argument_count, void** argumen
   spec.argument_length = sizeof call;
   spec.dependences = dependences;
   spec.dependence_count = (size_t)(in_count + out_count);
-  check(ompl_tasklet_create(&spec), "tasklet_create");
+  ompl_xmp_tasks_check(ompl_tasklet_create(&spec), "tasklet_create");
 }
 
-void tasklet_wait_all(void) { check(ompl_tasklet_wait(), "tasklet_wait_all"); }
+void tasklet_wait_all(void) { ompl_xmp_tasks_check(ompl_tasklet_wait(), "tasklet_wait_all"); }
 
-void tasklet_yield(void) { check(ompl_tasklet_yield(), "tasklet_yield"); }
+void tasklet_yield(void) { ompl_xmp_tasks_check(ompl_tasklet_yield(), "tasklet_yield"); }
 
 int xmp_num_threads(void) { return _xmp_num_xstreams; }
 

@@ -9,6 +9,8 @@
 #define OMPL_XMP_API __attribute__((visibility("default")))
 #ifdef OMPL_XMP_TASKS_DEFINED
 #define OMPL_XMP_WEAK OMPL_XMP_API
+/* Within libomnipgas-xmp-tasklet: ends the job unless `code` is positive or 0. */
+__attribute__((visibility("hidden"))) void ompl_xmp_tasks_check(int code, const char* what);
 #else
 #define OMPL_XMP_WEAK OMPL_XMP_API __attribute__((weak)) /* NULL without that library */
 #endif

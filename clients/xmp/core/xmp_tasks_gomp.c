@@ -10,7 +10,6 @@
  */
 #define OMPL_XMP_TASKS_DEFINED
 #include <omnipgas/tasklet.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,13 +32,6 @@ typedef struct {
   void* data;
 } Region;
 
-static void check(int code, const char* what) {
-  if (code >= 0) return;
-  fprintf(stderr, "XcalableMP's tasks: %s: %s (%s)\n", what, ompl_tasklet_strerror(code),
-          ompl_error_detail());
-  ompl_abort(1, "an error in XcalableMP's tasks");
-}
-
 static int run_region(void* argument) {
   const Region* const region = argument;
   region->function(region->data);
@@ -55,16 +47,16 @@ void GOMP_parallel(Function function, void* data, unsigned threads, unsigned fla
     return;
   }
   if (ompl_tasklet_self() != NULL) {
-    check(run_region(&region), "a parallel region");
+    ompl_xmp_tasks_check(run_region(&region), "a parallel region");
     return;
   }
-  check(ompl_tasklet_run(&run_region, &region), "a parallel region");
+  ompl_xmp_tasks_check(ompl_tasklet_run(&run_region, &region), "a parallel region");
 }
 
 bool GOMP_single_start(void) { return true; }
 
 void GOMP_taskwait(void) {
-  if (ompl_tasklet_self() != NULL) check(ompl_tasklet_wait(), "taskwait");
+  if (ompl_tasklet_self() != NULL) ompl_xmp_tasks_check(ompl_tasklet_wait(), "taskwait");
 }
 
 void GOMP_barrier(void) { GOMP_taskwait(); }
@@ -79,7 +71,7 @@ static size_t read_depend(void** depend, ompl_tasklet_dependence* dependences) {
   const size_t ins = old ? count - outs : (size_t)(uintptr_t)depend[4];
   void** const addresses = depend + (old ? 2 : 5);
   if (count > kMostDependences || outs + ins != count)
-    check(OMPL_ERR_ARG, "a task has more than 64 dependences, or depobj among them");
+    ompl_xmp_tasks_check(OMPL_ERR_ARG, "a task has more than 64 dependences, or depobj among them");
   for (size_t i = 0; i < count; ++i)
     dependences[i] =
         (ompl_tasklet_dependence){i < outs ? OMPL_TASKLET_OUT : OMPL_TASKLET_IN, 0, 0, addresses[i]};
@@ -104,7 +96,7 @@ static void release_task(void* argument) { free(((Task*)argument)->memory); }
 static Task make(Function function, void* data, Copy copy, long size, long alignment) {
   const uintptr_t mask = (uintptr_t)alignment - 1;
   Task task = {function, malloc((size_t)size + mask + 1), NULL};
-  if (task.memory == NULL) check(OMPL_ERR_MEMORY, "a task");
+  if (task.memory == NULL) ompl_xmp_tasks_check(OMPL_ERR_MEMORY, "a task");
   task.data = (void*)(((uintptr_t)task.memory + mask) & ~mask);
   if (copy != NULL)
     copy(task.data, data);
@@ -118,7 +110,7 @@ void GOMP_task(Function function, void* data, Copy copy, long size, long alignme
   ompl_tasklet_dependence dependences[kMostDependences];
   ompl_tasklet_spec spec = OMPL_TASKLET_SPEC_INIT;
   (void)detach;
-  if ((flags & kDetach) != 0) check(OMPL_ERR_UNSUPPORTED, "a task with detach");
+  if ((flags & kDetach) != 0) ompl_xmp_tasks_check(OMPL_ERR_UNSUPPORTED, "a task with detach");
   Task task = make(function, data, copy, size, alignment > 0 ? alignment : 1);
   if (ompl_tasklet_self() == NULL || (flags & kFinal) != 0) {
     GOMP_taskwait(); /* what it may depend on */
@@ -133,6 +125,6 @@ void GOMP_task(Function function, void* data, Copy copy, long size, long alignme
   spec.dependence_count = (flags & kDepend) != 0 ? read_depend(depend, dependences) : 0;
   spec.priority = priority;
   spec.release = &release_task;
-  check(ompl_tasklet_create(&spec), "a task");
+  ompl_xmp_tasks_check(ompl_tasklet_create(&spec), "a task");
   if (!deferred) GOMP_taskwait();
 }

@@ -12,7 +12,7 @@ extern "C" {
 // gfortran's main program calls these two.
 void _gfortran_caf_init(int* argc, char*** argv);
 void _gfortran_caf_finalize();
-// Of whichever library is there.
+// The library decides which of them is there.
 [[gnu::weak]] int MPI_Get_library_version(char* version, int* length);
 [[gnu::weak]] const char* ompl_version();
 

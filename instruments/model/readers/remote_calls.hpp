@@ -41,7 +41,7 @@ class RemoteCalls {
     std::vector<Call> calls;
     std::vector<Run> runs;
   };
-  // Of a thread, whose calls are recorded as they end.
+  // What is known of a thread so far; its calls are recorded as they end.
   struct Recent {
     std::size_t first = 0;  // of the runs behind the last call outside of a function
     bool in_function = false;

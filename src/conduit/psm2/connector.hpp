@@ -10,7 +10,7 @@
 
 namespace ompl::conduit::psm2 {
 
-// Of one endpoint; one connection at a time.
+// It serves one endpoint, and makes one connection at a time.
 class Connector {
  public:
   explicit Connector(const Library& library) : library_(library) {}

@@ -39,7 +39,7 @@ enum Op : uint8_t {
   kReady = 252,    // the sender was welcomed
 };
 
-// Of a record, and of data with a record: [1] offset, [2] value, [3] token, or where the data go; [4] what to compare with.
+// A record, and data with a record, have: [1] offset, [2] value, [3] token, or where the data go; [4] what to compare with.
 inline constexpr int kMostArguments = 5;
 using Arguments = std::array<uint64_t, kMostArguments>;
 

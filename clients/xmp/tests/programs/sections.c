@@ -19,7 +19,7 @@ int below(int limit) {
   return (int)((state >> 16) % (unsigned int)limit);
 }
 
-/* Of two sections with equal lengths, each within N. */
+/* Draws two sections of equal lengths, each within N. */
 void choose() {
   for (int d = 0; d < 3; d++) {
     length[d] = 1 + below(N);
