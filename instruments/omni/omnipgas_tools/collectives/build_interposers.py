@@ -4,11 +4,10 @@
 python3 -m omnipgas_tools.collectives.build_interposers BUILD --folder SOURCES --layer LIBRARY -- COMPILER ARGUMENTS...
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from omnipgas_tools.libraries.compilers import FailedError, Target, arguments_of_build, is_old, targets
+from omnipgas_tools.libraries.compilers import FailedError, Target, arguments_of_build, compile_for_each, is_old
 
 FLAGS = ["-std=c++20", "-O2", "-g1", "-fPIC", "-shared", "-pthread", "-fvisibility-inlines-hidden", "-Wl,-Bsymbolic"]
 
@@ -50,13 +49,7 @@ def main() -> None:
     """Compiles what is missing or old; an MPI that cannot be used is no error."""
     options, arguments = arguments_of_build(__doc__, folder={"type": Path}, layer={"type": Path})
     recipe = Recipe(options.build, options.folder, options.layer, arguments)
-    found, skipped = targets(recipe.build)
-    for line in skipped:
-        print(f"interposer of collectives {line}")
-    with ThreadPoolExecutor(2) as pool:
-        lines = pool.map(lambda target: compile_interposer(target, recipe), found)
-        for target, line in zip(found, lines, strict=True):
-            print(f"interposer of collectives {target.name}: {line}")
+    compile_for_each("interposer of collectives", recipe.build, lambda target: compile_interposer(target, recipe))
 
 
 if __name__ == "__main__":

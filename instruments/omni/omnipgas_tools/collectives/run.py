@@ -7,30 +7,27 @@ from pathlib import Path
 
 from omnipgas_tools.collectives.build_interposers import Recipe, compile_interposer, name_of
 from omnipgas_tools.libraries import catalog, installation
-from omnipgas_tools.libraries.compilers import targets
-from omnipgas_tools.model.tracers import choose
+from omnipgas_tools.libraries.compilers import Target, targets
+from omnipgas_tools.model.tracers import fitting
 
 
 def interposer(build: Path, command: list[str], mpi: str | None) -> Path:
     """That of the program's MPI, found as the tracer's is; an installation compiles it now. Raises MissingError."""
-    name = choose(build, command, mpi).name
-    target = next((target for target in targets(build)[0] if target.name == name), None)
+    names = [tracer.name for tracer in fitting(build, command, mpi)]
+    target = next((target for target in targets(build)[0] if names == [target.name]), None)
     if target is None:
-        raise catalog.MissingError(f"no collectives are served for {name}: name one MPI with --mpi")
-    file = installation.ready(build, target, name_of(name), lambda place: _compile(build, target.name, place))
+        raise catalog.MissingError(f"no collectives are served for {', '.join(names)}: name one MPI with --mpi")
+    file = installation.ready(build, target, name_of(target.name), lambda place: _compile(build, target, place))
     if not file.is_file():
         raise catalog.MissingError(f"{file} does not exist: build it (make)")
     return file
 
 
-def _compile(build: Path, name: str, place: Path) -> str:
+def _compile(build: Path, target: Target, place: Path) -> str:
     installed = catalog.sources(build)
     assert installed
-    target = next(target for target in targets(build)[0] if target.name == name)
-    arguments = [f"-I{installed / 'include'}"]
-    return compile_interposer(
-        target, Recipe(place, installed / "mpi_collectives", installation.layer(build), arguments)
-    )
+    recipe = Recipe(place, installed / "mpi_collectives", installation.layer(build), [f"-I{installed / 'include'}"])
+    return compile_interposer(target, recipe)
 
 
 def run(command: list[str], library: Path, statistics: bool) -> int:

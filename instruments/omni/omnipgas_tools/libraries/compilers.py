@@ -6,7 +6,8 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,16 @@ def targets(build: Path) -> tuple[list[Target], list[str]]:
         if standard.is_file():
             found.append(Target(f"{name}-abi", standard, target.prefix, target.env))
     return found, skipped
+
+
+def compile_for_each(what: str, build: Path, make: Callable[[Target], str]) -> None:
+    """`make` for each MPI here, two at a time; prints its lines, and why others are not here, which is no error."""
+    found, skipped = targets(build)
+    for line in skipped:
+        print(f"{what} {line}")
+    with ThreadPoolExecutor(2) as pool:
+        for target, line in zip(found, pool.map(make, found), strict=True):
+            print(f"{what} {target.name}: {line}")
 
 
 def arguments_of_build(doc: str | None, **more: Any) -> tuple[argparse.Namespace, list[str]]:

@@ -10,13 +10,12 @@ import re
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from omnipgas_tools import files
 from omnipgas_tools.libraries import catalog
-from omnipgas_tools.libraries.compilers import FailedError, Target, arguments_of_build, is_old, targets
+from omnipgas_tools.libraries.compilers import FailedError, Target, arguments_of_build, compile_for_each, is_old
 
 SOURCES = ("calls.table", "kinds.def", "generate.py", "format.hpp", "mpi/*", "writer/*")  # in instruments/trace/
 # It is loaded into programs that may have another C++ library, or none, and beside others of its kind.
@@ -126,12 +125,7 @@ def main() -> None:
     """Compiles what is missing or old; an MPI that cannot be used is no error."""
     options, arguments = arguments_of_build(__doc__, folder={"type": Path})
     recipe = Recipe(options.build, options.folder, arguments)
-    found, skipped = targets(recipe.build)
-    for line in skipped:
-        print(f"tracer {line}")
-    with ThreadPoolExecutor(2) as pool:
-        for target, line in zip(found, pool.map(lambda target: compile_tracer(target, recipe), found), strict=True):
-            print(f"tracer {target.name}: {line}")
+    compile_for_each("tracer", recipe.build, lambda target: compile_tracer(target, recipe))
 
 
 if __name__ == "__main__":

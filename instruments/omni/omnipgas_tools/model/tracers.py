@@ -67,7 +67,7 @@ def choose(build: Path, command: list[str], name: str | None = None) -> Tracer:
     """The interposer for a command line: that of the first program in it that is linked with an MPI. Where none is, as
     of Python and of scripts, those of the launcher's MPI: each process then uses that of the library which it loads.
     An installation compiles those that it has not yet."""
-    chosen = _choose(build, command, name)
+    chosen = fitting(build, command, name)
     if catalog.sources(build) is not None:
         for one in chosen:
             target = next(target for target in targets(build)[0] if target.name == one.name)
@@ -93,7 +93,8 @@ def _joined(chosen: list[Tracer]) -> Tracer:
     return Tracer(names, "", "", paths)
 
 
-def _choose(build: Path, command: list[str], name: str | None) -> list[Tracer]:
+def fitting(build: Path, command: list[str], name: str | None) -> list[Tracer]:
+    """As choose(), but one by one, and without compiling any."""
     tracers = available(build)
     if name is not None:
         if not (named := [tracer for tracer in tracers if tracer.name == name]):
@@ -107,9 +108,9 @@ def _choose(build: Path, command: list[str], name: str | None) -> list[Tracer]:
         if program is None or (found := loaded_library(program)) is None:
             continue
         library, path = found
-        if not (fitting := [tracer for tracer in tracers if tracer.library == library]):
+        if not (alike := [tracer for tracer in tracers if tracer.library == library]):
             raise NoTracerError(f"{word} uses {path}, for which there is no interposer: {_remedy(build)}")
-        return [_nearest(fitting, path)]
+        return [_nearest(alike, path)]
     return _of_launcher(tracers, command)
 
 

@@ -5,11 +5,13 @@ import json
 import statistics
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.libraries.catalog import Found, MissingError
 from omnipgas_tools.measure import stats
+from omnipgas_tools.measure.rounds import OK, Entry, Limits, Rounds
 from omnipgas_tools.targets.measurement import Bench, Measurement, NotMeasuredError, output
 from omnipgas_tools.targets.target import Target, at_most
 
@@ -62,21 +64,40 @@ def run(found: Found, part: str) -> Times:
     return times_of(output(found.command([part]), TIMEOUT, None, **variables))
 
 
+@dataclass
+class Job(Entry[Times]):
+    """A library's jobs of one part of the program."""
+
+    name: str = field(kw_only=True)
+    found: Found = field(kw_only=True)
+
+
+def forth_and_back(index: int, turns: list[Job]) -> None:
+    """The order of a round."""
+    turns[:] = turns[:: -1 if index % 2 else 1]
+
+
 def in_rounds(bench: Bench, found: Mapping[str, Found], part: str) -> dict[str, list[Times]]:
-    """A job of each, in one order and in the opposite one by turns. A rival that fails is left out from then on."""
-    times: dict[str, list[Times]] = {name: [] for name in found}
-    bench.progress.plan(ROUNDS * len(found))
-    for number in range(ROUNDS):
-        for name in list(times)[:: -1 if number % 2 else 1]:
-            bench.progress.at(f"coarrays, {part}, round {number + 1}: {name}")
-            try:
-                times[name].append(run(found[name], part))
-            except (OSError, subprocess.TimeoutExpired):
-                if name == MINE:
-                    raise
-                del times[name]
+    """What the rounds give, without rivals that fail in one."""
+    jobs = [Job(name=name, found=one) for name, one in found.items()]
+    bench.progress.plan(ROUNDS * len(jobs))
+
+    def block(job: Job, _index: int) -> Times | None:
+        try:
+            return run(job.found, part)
+        except (OSError, subprocess.TimeoutExpired) as failure:
+            if job.name == MINE:
+                raise
+            job.fail("failed", str(failure))
+            return None
+        finally:
             bench.progress.done()
-    return times
+
+    def where(job: Job, index: int) -> str:
+        return f"coarrays, {part}, round {index + 1}: {job.name}"
+
+    Rounds(jobs, block, Limits(rounds=ROUNDS, min_rounds=ROUNDS), forth_and_back, bench.progress, where).run()
+    return {job.name: job.rounds for job in jobs if job.status == OK}
 
 
 def compared(target: Target, statement: Statement, times: Mapping[str, Sequence[Times]]) -> Target:
