@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """check.py [--all] [PART...]: what `make check` and `make check-all` run after set-up: the release build with all
-tests, the tests that reach inside under AddressSanitizer and ThreadSanitizer, lint (clang-tidy, which takes minutes,
-with --all), and with --all fuzzing. PART: some of release, fuzz, asan, tsan, lint.
+tests, the tests that reach inside under AddressSanitizer and ThreadSanitizer, lint, and with --all also fuzzing,
+clang-tidy, and the conduits that call a library under the sanitizers. PART: some of release, fuzz, asan, tsan, lint.
 
 Ends with a summary: how many checks passed, which failed, which were skipped and why. A skip is never
 counted as passed. Logs are in build/check/. Exit status 1 if anything failed or has no result, or if nothing ran.
@@ -38,6 +38,7 @@ LOGS = BUILD / "check"
 ALL = "--all" in sys.argv
 STEPS = Steps(10800 if ALL else 2700)
 CORES = len(os.sched_getaffinity(0))
+LOAD = os.getloadavg()[0]  # when the check began
 MOST_AT_ONCE = 16  # tests, where there are no more cores than that
 BESIDE = 19  # niceness of what runs beside tests
 STOPPING_S = 60.0  # for ctest to end its tests when time is up
@@ -48,12 +49,14 @@ QUICK_LINT = ("clang-format", "codespell", "ruff", "mypy", "prose", "proselint")
 
 @dataclass(frozen=True)
 class Variant:
-    """A build by one preset: the folders that are built and whose tests run, and those that are only built."""
+    """A build by one preset, with options of CMake: the folders that are built and whose tests run, and those that are
+    only built."""
 
     name: str
     folders: tuple[str, ...] = (".",)
     more: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
 
     @property
     def preset(self) -> str:
@@ -69,6 +72,8 @@ def instruments(*kinds: str) -> list[str]:
 
 
 INSIDE = ("tests/unit", "tests/conformance", "tests/conduits")
+# Compiling with sanitizers takes longest of all, so that the quick check leaves out conduits that call a library.
+LIBRARIES = tuple(f"-DOMPL_WITH_{name}={'ON' if ALL else 'OFF'}" for name in ("OFI", "UCX", "VERBS", "UTOFU", "PSM2"))
 VARIANTS = (
     Variant("release"),
     *([Variant("fuzz", ("tests/fuzz",), targets=("fuzzers",))] if ALL else []),
@@ -77,10 +82,12 @@ VARIANTS = (
         "asan",
         (*INSIDE, *(("tests/process", *instruments("model", "solver"), "tests/net") if ALL else ())),
         ("src", *(("tools/omplrun", "tools/ompl-info", "examples", "instruments/model") if ALL else ())),
+        options=LIBRARIES,
     ),
     Variant(
         "tsan",
         ("tests/conformance", "tests/conduits", *(("tests/unit", *instruments("solver", "whatif")) if ALL else ())),
+        options=LIBRARIES,
     ),
 )
 
@@ -162,7 +169,7 @@ def build(variant: Variant) -> tuple[bool, list[Result]]:
     targets = [f"{folder}/all".removeprefix("./") for folder in (*variant.folders, *variant.more)]
     targets += variant.targets
     niceness = 0 if ALL or variant.preset == "release" else BESIDE  # beside tests of the build before
-    configure = ("cmake", "--preset", variant.preset)
+    configure = ("cmake", "--preset", variant.preset, *variant.options)
     compile_all = ("cmake", "--build", str(variant.build), "-j", jobs, "--target", *targets)
     results: list[Result] = []
     for step, command in (("configure", configure), ("build", compile_all)):
@@ -221,6 +228,17 @@ def interrupted(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+def keep(results: list[Result], seconds: float) -> None:
+    """What the whole check found and took, for `omni figures`; written whole or not at all."""
+    counts = Counter(result.status for result in results)
+    last = {status: counts[status] for status in ("passed", "failed", "skipped", "not run")}
+    kept = BUILD / "results/check.json"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    made = kept.with_name(f".{kept.name}.{os.getpid()}")
+    made.write_text(json.dumps({"seconds": round(seconds), "load": LOAD, "cores": CORES, **last}) + "\n")
+    made.replace(kept)
+
+
 def summary(results: list[Result], seconds: float) -> int:
     """Prints what did not pass, and how many did; returns the exit status."""
     counts = Counter(result.status for result in results)
@@ -258,6 +276,8 @@ def main() -> int:
     why = f", {slow:.1f} times the usual limit, because this machine is slow or busy" if slow > 1 else ""
     print(f"check: a step may take {span(STEPS.limit_s)}{why}", flush=True)
     conduct([variant for variant in VARIANTS if variant.name in parts], "lint" in parts, results)
+    if set(parts) == set(names) and not ALL:
+        keep(results, time.monotonic() - begin)
     return summary(results, time.monotonic() - begin)
 
 
