@@ -4,6 +4,7 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 from omnipgas_tools import CHECKOUT
@@ -11,7 +12,7 @@ from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure.rounds import Progress
 from omnipgas_tools.measure.runner import Cell, Outcome
 from omnipgas_tools.measure.worker import Round
-from omnipgas_tools.targets import targets
+from omnipgas_tools.targets import checkout, targets
 from omnipgas_tools.targets.calls import FirstOrTied
 from omnipgas_tools.targets.measurement import Bench, Measurement, NotMeasuredError, Ratio, RatioToBest, in_turn, output
 from omnipgas_tools.targets.target import Target, at_least, at_most
@@ -102,3 +103,25 @@ def test_a_program_that_fails_says_why() -> None:
     assert output(["sh", "-c", "echo $SEEN"], 10, SEEN="here") == "here\n"
     with pytest.raises(OSError, match="sh ended with status 3: no luck"):
         output(["sh", "-c", "echo no luck >&2; exit 3"], 10)
+
+
+def test_the_last_check_is_read_from_its_file(tmp_path: Path) -> None:
+    bench = Bench(catalog.build_dir(), Progress())
+    bench.build = tmp_path
+    *_, measurement = checkout.measurements()
+    (target,) = measurement.answers(bench)
+    assert target.value is None and "no `make check` has ended" in target.note
+    (tmp_path / "results").mkdir()
+    kept = {"seconds": 1200, "load": 1.5, "cores": 2, "passed": 600, "failed": 0, "skipped": 7, "not run": 0}
+    (tmp_path / "results/check.json").write_text(json.dumps(kept))
+    (target,) = measurement.answers(bench)
+    assert (target.value, target.met) == (20, False)
+    assert target.note == "600 passed, 0 failed, 7 skipped, load at its start 1.5 on 2 cores"
+
+
+def test_the_fullest_folder_is_counted() -> None:
+    measurement = next(iter(checkout.measurements()))
+    _, folder = measurement.answers(Bench(catalog.build_dir(), Progress()))
+    if folder.value is None:
+        pytest.skip(f"no checkout: {folder.note}")
+    assert len([one for one in (CHECKOUT / folder.note).iterdir() if one.is_file()]) >= folder.value

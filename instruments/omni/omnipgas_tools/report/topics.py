@@ -53,7 +53,7 @@ TOPICS = (
         " {verbs, 8 B put+flag, doorbells} doorbell over a stand-in for Verbs. No figure here is from hardware.",
     ),
     Topic(
-        "footprint", "Memory, start-up and coverage", ("footprint", "start-up", "aarch64", "coverage"),
+        "footprint", "Memory, start-up and the sources", ("footprint", "start-up", "aarch64", "checkout", "coverage"),
         "A rank of a job of two has {private memory (USS) of a rank} of private memory; a job of 64 ranks with a"
         " barrier takes {omplrun -n 64 hello with a barrier} from its start to its end.",
     ),

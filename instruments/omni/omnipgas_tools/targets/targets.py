@@ -15,6 +15,7 @@ from omnipgas_tools import files
 from omnipgas_tools.measure import results
 from omnipgas_tools.targets import (
     accuracy,
+    checkout,
     cholesky,
     coarray,
     comparison,
@@ -85,6 +86,7 @@ GROUPS: dict[str, Sequence[Measurement]] = {
         conduits.utofu("put_signal", (300.0, 2.0, 2.0)),
         Measurement(conduits.utofu_messages,
             at_least("utofu, messages under scrambled order that arrived whole", 1e6))],
+    "checkout": [*checkout.measurements()],
     "coverage": [Measurement(layer.coverage,
         at_most("cells of the coverage table that are empty without a reason", 0),
         at_least("lines of src/ that the tests run", 90, "%"))],
