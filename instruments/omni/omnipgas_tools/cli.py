@@ -13,6 +13,7 @@ import sys
 import unicodedata
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 
 import typer
 
@@ -36,11 +37,22 @@ app = group(
     add_completion=False,
     epilog=EXAMPLES,
 )
-for name in COMMANDS:
-    app.command(name)(import_module(f"omnipgas_tools.commands.{name}").command)
-app.command("targets", hidden=True)(import_module("omnipgas_tools.commands.figures").command)
-for name in GROUPS:
-    app.add_typer(import_module(f"omnipgas_tools.commands.{name}").app, name=name)
+
+
+def wanted(program: str, arguments: Sequence[str]) -> Sequence[str]:
+    """The command that is run: loading all of them takes as long again. Help and other programs see all."""
+    run = Path(program).name in ("omni", Path(__file__).name)
+    return arguments[:1] if run and arguments[:1] and arguments[0] in (*COMMANDS, *GROUPS) else (*COMMANDS, *GROUPS)
+
+
+for name in wanted(sys.argv[0], sys.argv[1:]):
+    module = import_module(f"omnipgas_tools.commands.{name}")
+    if name in GROUPS:
+        app.add_typer(module.app, name=name)
+    else:
+        app.command(name)(module.command)
+    if name == "figures":
+        app.command("targets", hidden=True)(module.command)
 
 
 def summarize(commands: typer.Typer) -> None:

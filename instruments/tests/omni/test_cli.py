@@ -207,3 +207,11 @@ def help_pages(command: Any, path: list[str]) -> Iterator[tuple[tuple[str, ...],
     for below in getattr(command, "commands", {}).values():
         if not below.hidden:
             yield from help_pages(below, here)
+
+
+def test_only_the_command_that_is_run_is_loaded() -> None:
+    assert cli.wanted("/usr/bin/omni", ["cg", "--help"]) == ["cg"]
+    every = (*cli.COMMANDS, *cli.GROUPS)
+    assert cli.wanted("/usr/bin/omni", []) == every
+    assert cli.wanted("/usr/bin/omni", ["--help"]) == every
+    assert cli.wanted("pytest", ["cg"]) == every
