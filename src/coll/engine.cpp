@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cstring>
 #include <numeric>
 #include <random>
+#include <thread>
 #include <utility>
 
 #include "arch/give_way.hpp"
@@ -30,7 +32,11 @@ constexpr uint32_t kLargestCell = 16384;
 constexpr uint64_t kShare = 8;
 // Once less than three quarters of it are free, cells of a new team are small enough for so many teams in what is left.
 constexpr uint64_t kTeamsInTheRest = 256;
-constexpr int64_t kGrace_ns = 1'000'000'000;  // without a move at the end, all ranks being there
+// Passes without a move at the end, all ranks being there: about a second. They are counted, and sleep, since on a
+// crowded machine a progress thread that serves this rank may get no processor for longer.
+constexpr int kGracePasses = 1000;
+constexpr int kAwakePasses = 100;
+constexpr std::chrono::milliseconds kNap{1};
 
 // A value of OMPL_COLL_PROGRESS, which was checked.
 int32_t mode_of(std::string_view name) {
@@ -437,14 +443,16 @@ int Engine::finish(Context& c) {
     if (code != OMPL_ERR_TIMEOUT) return code;
   }
   uint64_t moves = 0;
-  Deadline limit = Deadline::in(kGrace_ns);
-  while ((under_way_.load() != 0 || has_offloads()) && !limit.passed()) {
+  for (int still = 0; (under_way_.load() != 0 || has_offloads()) && still < kGracePasses; ++still) {
     ompl::drive(c);
     drive_all(c, &again);
     uint64_t now = 0;
     for_teams([&](const Team& team) { now += team.moves(); });
-    if (std::exchange(moves, now) != now) limit = Deadline::in(kGrace_ns);
-    arch::give_way();
+    if (std::exchange(moves, now) != now) still = 0;
+    if (still < kAwakePasses)
+      arch::give_way();
+    else
+      std::this_thread::sleep_for(kNap);
   }
   uint32_t left = under_way_.load(std::memory_order_acquire);
   left += given_back_.load(
