@@ -9,8 +9,8 @@ class Omnipgas(CMakePackage):
 
     license("BSD-3-Clause")
 
-    # No release is published yet: give the checkout with `spack develop -p CHECKOUT omnipgas@0.1.0`.
-    version("0.1.0")
+    # No archive is published yet: give the checkout with `spack develop -p CHECKOUT omnipgas@0.2.0`.
+    version("0.2.0")
 
     variant("ofi", default=True, description="Carry the layer over networks, by libfabric")
     variant("verbs", default=True, description="Carry the layer over InfiniBand and RoCE, by Verbs")

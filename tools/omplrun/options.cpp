@@ -103,7 +103,7 @@ std::optional<int> parse_options(int argc, char** argv, Options* out) {
   app.add_flag("--no-prefix", no_prefix, "Do not put [RANK] before each line of output");
   app.add_flag("--keep-going", options.keep_going,
                "When a rank dies, let the others go on (their calls return OMPL_ERR_PEER)");
-  app.add_option("--timeout", timeout, "End the job after this many seconds")
+  app.add_option("--timeout", timeout, "End the job after this many seconds (default: no limit)")
       ->check(seconds(0.001))
       ->option_text("SECONDS");
   app.add_option("--grace", grace,
@@ -114,7 +114,7 @@ std::optional<int> parse_options(int argc, char** argv, Options* out) {
       ->option_text("SECONDS");
   app.add_option("--bind", bind,
                  "How to share out the cores: an equal share of whole cores for each rank\n"
-                 "or none; auto: core unless there are more ranks than cores")
+                 "or none; auto (default): core unless there are more ranks than cores")
       ->check(check_bind)
       ->option_text("none|core|auto");
   app.add_option("--env", options.environment,
@@ -122,11 +122,12 @@ std::optional<int> parse_options(int argc, char** argv, Options* out) {
       ->allow_extra_args(false)
       ->check(check_assignment)
       ->option_text("NAME=VALUE");
-  app.add_option("--wdir", options.directory, "Directory to start the ranks in")
+  app.add_option("--wdir", options.directory, "Directory to start the ranks in (default: this one)")
       ->check(CLI::ExistingDirectory)
       ->option_text("DIRECTORY");
-  app.add_option("--node-of", options.nodes,
-                 "Pretend that there are several nodes: that of each rank, as in 0,0,1,1")
+  app.add_option(
+         "--node-of", options.nodes,
+         "Pretend that there are several nodes: that of each rank, as in 0,0,1,1 (default: one node)")
       ->allow_extra_args(false)
       ->delimiter(',')
       ->check(number(0, kMostRanks, "number of a node"))
