@@ -17,6 +17,7 @@ import typer.main
 from commands import unframed
 from omnipgas_tools import __version__, cli
 from omnipgas_tools.libraries import catalog
+from omnipgas_tools.measure import session
 from omnipgas_tools.model import tracers
 from omnipgas_tools.model.build_tracers import Tracer
 from typer.testing import CliRunner
@@ -87,6 +88,14 @@ def test_a_full_disk_is_one_line() -> None:
         )  # fmt: skip
     assert done.returncode == 1
     assert done.stderr == "omni: cannot write the results or the output: No space left on device\n"
+
+
+def test_a_busy_machine_is_one_warning_before_measuring(mocks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert session.busy(0.9, 2) == ""
+    monkeypatch.setattr(session.results, "machine", lambda: {"load": 7.5, "cores": 2})
+    monkeypatch.setenv("OMNI_BUILD_DIR", str(mocks))
+    shown = CliRunner().invoke(cli.app, ["pingpong", "--libs", "absent"], prog_name="omni").output
+    assert shown.count("Warning: load 7.5 on 2 cores. Do not trust") == 1
 
 
 def test_nothing_measured_is_a_failure(mocks: Path) -> None:
