@@ -110,6 +110,8 @@ def test_pages_of_figures_are_what_the_generator_writes(tmp_path: Path) -> None:
     docs, made = Path(__file__).parents[3] / "docs", tmp_path / "docs"
     (made / "results").mkdir(parents=True)
     shutil.copy(docs / "results/figures.json", made / "results")
+    (made / "results/comparison").mkdir()
+    shutil.copy(docs / "results/comparison/pingpong-1.json.gz", made / "results/comparison")
     shutil.copytree(docs / "performance", made / "performance")
     readme = re.sub(r"(<!-- begin figures -->).*(?=<!-- end figures -->)", r"\1\n", (docs / "../README.md").read_text(),
                     flags=re.DOTALL)  # fmt: skip
@@ -120,6 +122,7 @@ def test_pages_of_figures_are_what_the_generator_writes(tmp_path: Path) -> None:
         assert (made / name).read_text() == (docs / name).read_text(), f"{name}: run omni figures --pages"
     for topic in topics.TOPICS:
         assert (made / f"performance/{topic.name}.svg").read_text().count('id="axes_') == 1
+    assert (made / "performance/demo.svg").read_text().count('id="axes_') == 4
 
 
 def test_every_group_has_a_topic_and_every_answer_its_figures() -> None:

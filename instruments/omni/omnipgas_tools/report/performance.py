@@ -3,6 +3,7 @@
 files. The first is written whole; the others keep what stands outside their marks, the notes and reasons written by
 hand."""
 
+import gzip
 import json
 import re
 import textwrap
@@ -14,6 +15,8 @@ from omnipgas_tools.measure.results import machine_text
 from omnipgas_tools.report.topics import FIRST_SCREEN, TOPICS, Topic
 
 COLUMNS = 120  # most that a line may have
+# What the README's picture shows of a comparison: what the demo measures, with the fewest and the most threads.
+DEMO = {"library": ("raw", "ompl", "mpich", "openmpi"), "op": ("put", "sendrecv"), "threads": (1, 8)}
 HEAD = """# Performance
 
 How fast the layer is, in ten lines; each leads to a page with all figures of its topic. Every ratio is the median over
@@ -149,6 +152,9 @@ def write_pages(groups: dict[str, Any], docs: Path) -> None:
         files.write(page, topic_page(topic, groups, page.read_text() if page.exists() else skeleton))
         here = {name: groups[name]["figures"] for name in topic.groups if name in groups}
         plots.bounds(folder / f"{topic.name}.svg", here)
+    with gzip.open(docs / "results/comparison/pingpong-1.json.gz") as compared:
+        rows = json.load(compared)["results"]
+    plots.plot(folder / "demo.svg", "pingpong", [r for r in rows if all(r[key] in DEMO[key] for key in DEMO)])
     first = docs.parent / "README.md"
     files.write(first, readme(groups, first.read_text()))
     missed = folder / "missed.md"
