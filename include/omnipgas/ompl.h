@@ -48,8 +48,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The version of these headers, stated here alone: CMake, the Python packages and the documents read it from here. */
-#define OMPL_VERSION_MAJOR 0
+#define OMPL_VERSION_MAJOR 0 /* the version, stated here alone: CMake, Python and the pages read it */
 #define OMPL_VERSION_MINOR 2
 #define OMPL_VERSION_PATCH 0
 #define OMPL_VERSION_TEXT "0.2.0"
@@ -215,8 +214,7 @@ OMPL_API int ompl_quiet(void);
  * is in use until a flush of the context returns.
  */
 
-/* A context; ompl_ctx_create() makes one. */
-typedef struct ompl_ctx ompl_ctx;
+typedef struct ompl_ctx ompl_ctx; /* a context; ompl_ctx_create() makes one */
 
 #define OMPL_CTX_DEFAULT ((ompl_ctx*)0) /* the calling thread's implicit context */
 #define OMPL_FOREVER ((int64_t)-1)      /* a wait without a time limit */

@@ -90,7 +90,7 @@ def check(root: Path) -> list[str]:
 
 # Comments that a copy of the tree loses one by one, with the name that is then found.
 SEEDS = (
-    ("include/omnipgas/ompl.h", "/* A context; ompl_ctx_create() makes one. */\n", "ompl.h: ompl_ctx"),
+    ("include/omnipgas/ompl.h", " /* a context; ompl_ctx_create() makes one */", "ompl.h: ompl_ctx"),
     ("include/omnipgas/ompl.h", "/* The number of ranks of the job, or OMPL_ERR_STATE. Any thread. */\n", "ompl_size"),
     ("include/omnipgas/ompl.hpp", "// One element, copied from `source`.\n", "ompl.hpp: put_value"),
     ("include/omnipgas/ompl_ext.hpp", "// Signals that add `value` to a word, or set it.\n", "adding"),
