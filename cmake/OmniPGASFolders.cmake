@@ -2,7 +2,8 @@
 # just those: build/install_folders.txt. Before any other install rule.
 set(CMAKE_INSTALL_DOCDIR ${CMAKE_INSTALL_DATAROOTDIR}/doc/omnipgas)
 set(folders ${CMAKE_INSTALL_BINDIR} ${CMAKE_INSTALL_INCLUDEDIR} ${CMAKE_INSTALL_INCLUDEDIR}/mpp ${CMAKE_INSTALL_LIBDIR}/cmake
-  ${CMAKE_INSTALL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_DOCDIR})
+  ${CMAKE_INSTALL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_DOCDIR}
+  ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 foreach(section 1 3 7)
   list(APPEND folders ${CMAKE_INSTALL_MANDIR}/man${section})
 endforeach()

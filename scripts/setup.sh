@@ -23,7 +23,7 @@ to_check=(mpich libmpich-dev openmpi-bin libopenmpi-dev libarmci-mpi-dev libcoar
   codespell spin valgrind iproute2 nftables munge slurmctld slurmd slurm-client man-db mandoc abigail-tools python3-sphinx
   python3-myst-parser furo qemu-system-x86 busybox-static kmod cpio rdma-core ibverbs-providers
   ibverbs-utils perftest chromium binutils otf2-tools bubblewrap charliecloud-runtime)
-to_package=(build-essential debhelper dpkg-dev lintian dh-python python3-setuptools python3-typer python3-rich python3-numpy python3-fastjsonschema
+to_package=(build-essential cpio rpm rpmlint debhelper dpkg-dev lintian dh-python python3-setuptools python3-typer python3-rich python3-numpy python3-fastjsonschema
   python3-matplotlib python3-sphinx python3-myst-parser furo)
 
 to_figures=(libpetsc-real-dev libhypre-dev)
@@ -147,7 +147,7 @@ python_environment() {
   local folder=$1 stamp
   shift
   stamp=$*
-  [[ $* != *./bindings/python* ]] || stamp+=" $(cat bindings/python/pyproject.toml bindings/python/setup.py bindings/python/core/* instruments/omni/pyproject.toml | cksum)"
+  [[ $* != *./bindings/python* ]] || stamp+=" $(cat bindings/python/pyproject.toml bindings/python/setup.py bindings/python/core/* instruments/omni/pyproject.toml instruments/omni/setup.py | cksum)"
   [ "$(cat "$folder/stamp" 2>/dev/null)" = "$stamp" ] && return 0
   # `venv --clear` would empty what the link leads to, which is another tree's.
   [ ! -L "${folder%/*}" ] && [ ! -L "$folder" ] || { say "$folder is a link: left as it is, though out of date"; return 0; }

@@ -9,12 +9,17 @@ omnipgas.init() says what is missing.
 
 import json
 import os
+import re
 from pathlib import Path
 
 from setuptools import Extension, setup
 
 listed = os.environ.get("OMPL_WHEEL_FILES")
+header = Path(__file__).resolve().parents[2] / "include/omnipgas/ompl.h"  # the version stands there alone
+version = re.findall(r'OMPL_VERSION_TEXT "(.+)"', header.read_text())[0]
 setup(
+    version=version,
+    extras_require={"tools": [f"omnipgas-tools=={version}"]},
     ext_modules=[
         Extension(
             "omnipgas._core",

@@ -11,6 +11,7 @@
 
 namespace omnipgas {
 
+// How a halo is exchanged: one of OMPL_HALO_*, and how many vectors go at once.
 struct HaloOptions {
   int32_t strategy = OMPL_HALO_DOUBLE_BUFFER;
   std::size_t vectors = 1;  // that every exchange sends

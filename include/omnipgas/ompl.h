@@ -48,10 +48,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define OMPL_VERSION_MAJOR 0
-#define OMPL_VERSION_MINOR 1
+#define OMPL_VERSION_MAJOR 0 /* the version, stated here alone: CMake, Python and the pages read it */
+#define OMPL_VERSION_MINOR 2
 #define OMPL_VERSION_PATCH 0
-#define OMPL_VERSION_TEXT "0.1.0"
+#define OMPL_VERSION_TEXT "0.2.0"
 
 #if defined(__GNUC__)
 #define OMPL_API __attribute__((visibility("default")))
@@ -214,10 +214,10 @@ OMPL_API int ompl_quiet(void);
  * is in use until a flush of the context returns.
  */
 
-typedef struct ompl_ctx ompl_ctx;
+typedef struct ompl_ctx ompl_ctx; /* a context; ompl_ctx_create() makes one */
 
-#define OMPL_CTX_DEFAULT ((ompl_ctx*)0)
-#define OMPL_FOREVER ((int64_t)-1)
+#define OMPL_CTX_DEFAULT ((ompl_ctx*)0) /* the calling thread's implicit context */
+#define OMPL_FOREVER ((int64_t)-1)      /* a wait without a time limit */
 
 /* Creates a context. Any thread. Errors: OMPL_ERR_STATE, OMPL_ERR_ARG, OMPL_ERR_MEMORY. */
 OMPL_API int ompl_ctx_create(ompl_ctx** ctx);

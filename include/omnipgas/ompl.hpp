@@ -77,6 +77,7 @@ template <class Range, class T>
 concept TargetOf = SourceOf<Range, T> &&
     !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<Range>>>;
 
+// A local address as the functions of C take it.
 inline uint64_t address_of(const volatile void* local) { return reinterpret_cast<uint64_t>(local); }
 
 // `count` elements at an offset of every rank's segment. A name, not an owner: cheap to copy.
@@ -194,6 +195,7 @@ void put(const SourceOf<T> auto& source, uint32_t rank, const Section<T>& dest) 
   check_sizes(std::ranges::size(source), dest.size());
   check(ompl_put(address_of(std::ranges::data(source)), rank, dest.offset(), dest.size() * sizeof(T)));
 }
+// One element, copied from `source`.
 template <Transferable T>
 void put_value(const std::type_identity_t<T>& source, uint32_t rank, const Section<T>& dest) {
   put(std::span<const T, 1>(&source, 1), rank, dest);

@@ -295,7 +295,7 @@ OMPL_API int ompl_compare_swap64(uint32_t target_rank, uint64_t addr, uint64_t c
  * a quiet and a handle wait until all elements are there, and signals, atomics and calls of the same context come after puts.
  */
 
-#define OMPL_MAX_DIMENSIONS 8
+#define OMPL_MAX_DIMENSIONS 8 /* of a block at most */
 
 /* An n-dimensional block. The first dimension is the outermost; strides are in bytes, may be negative, and
  * have the meaning they have in NumPy. Strides NULL: packed, the last dimension contiguous. */

@@ -47,11 +47,10 @@ inline void quiet(uint32_t rank, Via context = {}) {
 }
 inline void process_quiet() { check(ompl_process_quiet()); }
 
-// Words that can be signalled with a value, waited for and changed atomically.
+// Words that can be signalled with a value, waited for and changed atomically, and their bits.
 template <class T>
 concept Word = std::same_as<T, uint32_t> || std::same_as<T, uint64_t> || std::same_as<T, int32_t> ||
     std::same_as<T, int64_t>;
-
 template <Word T>
 using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
 template <Word T>
@@ -61,6 +60,7 @@ constexpr uint64_t bits_of(T value) {
 
 // ---- Signals of any value ----
 
+// Signals that add `value` to a word, or set it.
 template <Word T>
 constexpr ompl_signal adding(const Section<T>& word, std::type_identity_t<T> value) {
   return {word.offset(), bits_of(value), sizeof(T) == 4 ? OMPL_ADD32 : OMPL_ADD64};
@@ -75,6 +75,7 @@ inline void signal(uint32_t rank, const ompl_signal& what, Via context = {}) {
 
 // ---- Waiting for values, and for several flags ----
 
+// What a wait waits for: a comparison of a word, or what it takes from a flag.
 struct Condition : ompl_condition {
   constexpr explicit Condition(const ompl_condition& condition) : ompl_condition(condition) {}
   // Takes one from the flag: what wait() does.
@@ -312,7 +313,6 @@ template <Transferable T>
 // What atomics compute with: words, and floating point.
 template <class T>
 concept Number = Word<T> || std::same_as<T, float> || std::same_as<T, double>;
-
 template <Number T>
 constexpr auto word_of(T value) {
   return std::bit_cast<std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>(value);
@@ -387,8 +387,7 @@ T compare_swap(uint32_t rank, const Section<T>& word, std::type_identity_t<T> co
   return atomic(rank, word, OMPL_ATOMIC_CSWAP, value, compare);
 }
 
-// The same without the answer: complete after quiet(). `op`: one that needs no value before,
-// such as OMPL_ATOMIC_SET or add_of<T>.
+// The same without the answer: complete after quiet(). `op` needs no value before: OMPL_ATOMIC_SET, add_of<T>.
 template <Number T>
 void update(uint32_t rank, const Section<T>& word, int op, std::type_identity_t<T> operand,
             Via context = {}) {

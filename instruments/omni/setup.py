@@ -4,11 +4,15 @@ them the programs that omni starts, which go below the environment that the whee
 
 import json
 import os
+import re
 from pathlib import Path
 
 from setuptools import Distribution, setup
 
 listed = os.environ.get("OMPL_WHEEL_FILES")
+header = Path(__file__).resolve().parents[2] / "include/omnipgas/ompl.h"  # the version stands there alone
+version = re.findall(r'OMPL_VERSION_TEXT "(.+)"', header.read_text())[0]
+REQUIRED = ("typer>=0.7", "rich>=13", "numpy>=1.24", "matplotlib>=3.6", "fastjsonschema>=2.16")
 
 
 class Programs(Distribution):
@@ -19,6 +23,8 @@ class Programs(Distribution):
 
 
 setup(
+    version=version,
+    install_requires=[f"omnipgas=={version}", *REQUIRED],
     distclass=Programs,
     options={"bdist_wheel": {"py_limited_api": "cp311"}},
     data_files=json.loads(Path(listed).read_text()) if listed else [],

@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Spack recipe; goes to packages/omnipgas/package.py of a Spack repository."""
 
+from contextlib import suppress
+
 from spack.package import *
+
+with suppress(ImportError):  # Spack 1 has it in its repository of packages, earlier ones in spack.package
+    from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
 
 
 class Omnipgas(CMakePackage):
@@ -9,8 +14,8 @@ class Omnipgas(CMakePackage):
 
     license("BSD-3-Clause")
 
-    # No release is published yet: give the checkout with `spack develop -p CHECKOUT omnipgas@0.1.0`.
-    version("0.1.0")
+    # No archive is published yet: give the checkout with `spack develop -p CHECKOUT omnipgas@0.2.0`.
+    version("0.2.0")
 
     variant("ofi", default=True, description="Carry the layer over networks, by libfabric")
     variant("verbs", default=True, description="Carry the layer over InfiniBand and RoCE, by Verbs")
@@ -48,8 +53,11 @@ class Omnipgas(CMakePackage):
             self.define_from_variant("OMPL_WITH_PMIX", "pmix"),
             self.define_from_variant("OMPL_BUILD_MAN", "docs"),
             self.define("OMPL_BUILD_TESTS", False),
-            self.define("OMPL_BUILD_BENCH", False),
+            self.define("OMPL_BUILD_INSTRUMENTS", False),
             self.define("OMPL_BUILD_EXAMPLES", False),
+            self.define("OMPL_WITH_FORTRAN", False),
+            self.define("OMPL_WITH_COARRAY", False),
+            self.define("OMPL_WITH_TASKLET", False),
         ]
 
     def setup_run_environment(self, env):

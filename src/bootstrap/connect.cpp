@@ -112,8 +112,21 @@ int refuse_foreign_launchers() {
   return OMPL_OK;
 }
 
+// Through the MPI that runs here. One that does not speak the launcher's protocol, as Open MPI under omplrun, is a job
+// of one rank in each process.
+int connect_running_mpi(std::unique_ptr<Bootstrap>* out) {
+  const int result = open_mpi(out);
+  if (result == OMPL_OK && (*out)->size() == 1 && above_one("PMI_SIZE"))
+    log::warn(
+        "the launcher started {} processes, but MPI_COMM_WORLD has one rank in each: this MPI does not "
+        "speak PMI-1, so each process is a job of its own; start it by its own MPI's mpirun, or call "
+        "ompl_init without MPI_Init before",
+        ::secure_getenv("PMI_SIZE"));
+  return result;
+}
+
 int connect_auto(const Settings& settings, std::unique_ptr<Bootstrap>* out) {
-  if (mpi_phase() == MpiPhase::running) return open_mpi(out);
+  if (mpi_phase() == MpiPhase::running) return connect_running_mpi(out);
   int result = refuse_two_launchers();
   if (result == OMPL_OK) result = refuse_to_come_before_mpi();
   if (result != OMPL_OK) return result;

@@ -20,6 +20,14 @@ ERR_STATE, ERR_RANK, ERR_OFFSET, ERR_ALIGN, ERR_LENGTH, ERR_ARG, ERR_TIMEOUT = -
 
 
 class Loading(Ranks):
+    def test_every_public_name_says_what_it_is(self) -> None:
+        for name in omnipgas.__all__:
+            value = getattr(omnipgas, name)
+            self.assertTrue(value.__doc__, name)
+            for method in vars(value) if isinstance(value, type) and value.__module__.startswith("omnipgas") else ():
+                if method[0] != "_" and (callable(getattr(value, method)) or isinstance(vars(value)[method], property)):
+                    self.assertTrue(getattr(value, method).__doc__, f"{name}.{method}")
+
     def test_a_library_that_is_not_there(self) -> None:
         environment = os.environ | {"OMNIPGAS_LIBRARY": "/no/such/libomnipgas.so.0"}
         done = subprocess.run(

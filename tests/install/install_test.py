@@ -35,6 +35,8 @@ int main(void) {
 }
 """
 PROGRAM = ROOT / "examples/pingpong.c"
+# What a project asks find_package() for: the version that the public header states, without the patch.
+MINOR = re.findall(r'OMPL_VERSION_TEXT "(\d+\.\d+)\.', (ROOT / "include/omnipgas/ompl.h").read_text())[0]
 COMMANDS = ("oshcc", "oshc++", "oshrun", "caf", "cafrun")  # of parts that a build may lack
 
 
@@ -63,7 +65,7 @@ def pingpong(prefix: Path, program: Path) -> None:
 def with_cmake(prefix: Path, scratch: Path, program: Path, *options: str) -> None:
     build = scratch / f"cmake{program.suffix}"
     run("cmake", "-S", ROOT / "tests/install/consumer", "-B", build,
-        f"-DSOURCE={program}", f"-DCMAKE_PREFIX_PATH={prefix}", *options)  # fmt: skip
+        f"-DSOURCE={program}", f"-DCMAKE_PREFIX_PATH={prefix}", f"-DVERSION={MINOR}", *options)  # fmt: skip
     run("cmake", "--build", build)
     pingpong(prefix, build / "consumer")
 
@@ -172,6 +174,22 @@ def tasks(prefix: Path, scratch: Path) -> None:
         expect("rank 1 found 42.0" in said, f"{program.name} runs on two ranks: {said.strip()}")
 
 
+def completion(prefix: Path) -> None:
+    """bash completes the tools' options and the words that a value may be, by what is installed."""
+    folder = prefix / "share/bash-completion/completions"
+    if not folder.is_dir():
+        print("no completion in this build")
+        return
+    for typed, wanted in (
+        ("omplrun --keep", "--keep-going"), ("omplrun --bind au", "auto"), ("ompl-info --ch", "--check"),
+        ("ompl-info mem", "memory"), ("ompl-info memory --ranks-per", "--ranks-per-node"),
+    ):  # fmt: skip
+        words = typed.split()
+        asked = f"COMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _{words[0].replace('-', '_')}"
+        said = run("bash", "-c", f'. {folder / words[0]}; {asked}; echo "${{COMPREPLY[*]}}"').strip()
+        expect(said == wanted, f"{typed} is completed to {said}")
+
+
 def pages(prefix: Path) -> None:
     """`man` finds the pages, if the build made them (it may not be able to: without Python)."""
     if not (prefix / "share/man").is_dir():
@@ -193,6 +211,7 @@ def everything(prefix: Path, scratch: Path) -> None:
     coarrays(prefix, scratch)
     tasks(prefix, scratch)
     pages(prefix)
+    completion(prefix)
 
 
 def files(prefix: Path) -> set[Path]:

@@ -112,6 +112,20 @@ class Pages(unittest.TestCase):
             for name in re.findall(r"omni-[a-z-]+", shown(1, "omni").split("SEE ALSO")[1]):
                 self.assertIn("OPTIONS", shown(1, name))
 
+    def test_pages_of_tools_say_what_their_help_says(self) -> None:
+        """And each option with a value says what it is without it; -n must be given, --env adds to nothing."""
+        for name in ("omplrun", "ompl-info"):
+            said = subprocess.run(
+                [MAN.parent / "bin" / name, "--help"], check=True, timeout=240, capture_output=True, text=True
+            ).stdout
+            page = set(re.findall(r"\w+", shown(1, name).lower()))
+            self.assertLessEqual(set(re.findall(r"\w+", said.split("\nOptions:")[1].lower())), page, name)
+            options = re.findall(r"^  (--?\w\S*) (\S+)  +(.*(?:\n {10}.*)*)", said, re.MULTILINE)
+            self.assertGreater(len(options), 3)
+            for option, _, text in options:
+                if option not in ("-n", "--env"):
+                    self.assertRegex(" ".join(text.split()), r"default|without it", f"{name} {option}")
+
     def test_mandoc_finds_nothing_to_warn_of(self) -> None:
         pages = [path for path in sorted(MAN.glob("man*/*")) if not path.read_text().startswith(".so ")]
         self.assertGreater(len(pages), 30)

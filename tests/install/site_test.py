@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""site_test.py: the site builds without a warning, holds every function and page, all its links lead somewhere, and
-nothing in it is loaded from elsewhere. Skips without Sphinx."""
+"""site_test.py OUT: the site builds in OUT without a warning, holds every function and page, all its links lead
+somewhere, and nothing in it is loaded from elsewhere. Skips without Sphinx."""
 
 import re
 import subprocess
 import sys
-import tempfile
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
@@ -62,28 +61,26 @@ def broken(pages: dict[Path, Page]) -> list[str]:
     return found
 
 
-def main() -> int:
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder).resolve()
-        done = subprocess.run([sys.executable, ROOT / "scripts/site.py", out], timeout=1600, check=False)
-        if done.returncode != 0:
-            return done.returncode
-        site = out / "html"
-        pages = {path: Page(path) for path in site.rglob("*.html")}
-        headers = contract.contract()
-        functions = {name for h in headers[:2] for s in h.sections for i in s.items for name in i.functions}
-        anchors = set().union(*(page.anchors for page in pages.values()))
-        titles = {path.relative_to(site).with_suffix("").as_posix() for path in pages}
-        names = [path.relative_to(ROOT / "docs").with_suffix("") for path in (ROOT / "docs").rglob("*.md")]
-        documents = {path.as_posix() for path in names if path.name != "README"}
-        documents |= {(path.parent / "index").as_posix() for path in names if path.name == "README"}
-        checks = {
-            "functions without an entry": sorted(name for name in functions if f"c.{name}" not in anchors),
-            "documents without a page": sorted(documents - titles),
-            "loaded from elsewhere": foreign(site, pages),
-            "links that lead nowhere": broken(pages),
-            "no index for the search": [] if (site / "searchindex.js").stat().st_size > 10000 else ["searchindex.js"],
-        }
+def main(out: Path) -> int:
+    done = subprocess.run([sys.executable, ROOT / "scripts/site.py", out], timeout=1600, check=False)
+    if done.returncode != 0:
+        return done.returncode
+    site = out / "html"
+    pages = {path: Page(path) for path in site.rglob("*.html")}
+    headers = contract.contract()
+    functions = {name for h in headers[:2] for s in h.sections for i in s.items for name in i.functions}
+    anchors = set().union(*(page.anchors for page in pages.values()))
+    titles = {path.relative_to(site).with_suffix("").as_posix() for path in pages}
+    names = [path.relative_to(ROOT / "docs").with_suffix("") for path in (ROOT / "docs").rglob("*.md")]
+    documents = {path.as_posix() for path in names if path.name != "README"}
+    documents |= {(path.parent / "index").as_posix() for path in names if path.name == "README"}
+    checks = {
+        "functions without an entry": sorted(name for name in functions if f"c.{name}" not in anchors),
+        "documents without a page": sorted(documents - titles),
+        "loaded from elsewhere": foreign(site, pages),
+        "links that lead nowhere": broken(pages),
+        "no index for the search": [] if (site / "searchindex.js").stat().st_size > 10000 else ["searchindex.js"],
+    }
     for what, found in checks.items():
         print(f"{'FAILED' if found else 'ok'}: {what}: {len(found)} {found[:20]}")
     print(f"{len(pages)} pages, {len(functions)} functions")
@@ -91,4 +88,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(Path(sys.argv[1]).resolve()))

@@ -118,6 +118,17 @@ class Brief(Beside):
         for line in said:
             self.assertIn("call MPI_Init before ompl_init", line)
 
+    def test_a_launcher_that_this_mpi_does_not_speak_with_is_a_warning(self) -> None:
+        if not ARGUMENTS.name.startswith("openmpi"):
+            self.skipTest("this MPI speaks PMI-1, as omplrun does")
+        command = [str(ARGUMENTS.build / "bin/omplrun"), "-n", "2", "--timeout", "200", PROGRAM]
+        done = subprocess.run(
+            [*command, str(BRIEF_S), "1", "mpi", "ompl"], env=os.environ | {"OMPL_CONDUITS": "self,shm"},
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT_S, check=False,
+        )  # fmt: skip
+        said = re.findall(r"warning: the launcher started 2 processes, but MPI_COMM_WORLD has one rank", done.stderr)
+        self.assertEqual(len(said), 2, done.stderr + done.stdout)
+
 
 class Minute(Beside):
     def test_side_by_side_for_a_minute(self) -> None:

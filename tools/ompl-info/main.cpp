@@ -200,11 +200,14 @@ int run(int argc, char** argv) {
       "memory", "what the queue pairs of InfiniBand take in large jobs, by transport and pool");
   uint64_t ranks_per_node = 1;
   uint64_t budget = 0;
-  memory->add_option("--ranks-per-node", ranks_per_node)
+  memory->add_option("--ranks-per-node", ranks_per_node, "ranks of the job on each node; 1 by default")
       ->check(CLI::Range(uint64_t{1}, uint64_t{4096}))
-      ->capture_default_str();
-  memory->add_option("--budget", budget, "also the pools that so many bytes of a rank allow (as 1GiB)")
-      ->transform(CLI::AsSizeValue(false));
+      ->option_text("N");
+  memory
+      ->add_option("--budget", budget,
+                   "also the pools that so many bytes of a rank allow (as 1GiB); without it none")
+      ->transform(CLI::AsSizeValue(false))
+      ->option_text("SIZE");
   app.failure_message([](const CLI::App* of, const CLI::Error& error) {
     return ompl::printable(CLI::FailureMessage::simple(of, error));
   });

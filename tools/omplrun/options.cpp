@@ -4,9 +4,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "omnipgas/ompl.h"
 #include "util/printable.hpp"
@@ -37,8 +41,7 @@ CLI::Validator number(uint32_t least, uint32_t most, const char* what) {
                 !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
             if (digits && CLI::detail::lexical_cast(text, value) && value >= least && value <= most)
               return std::string();
-            const char* const hint = text.starts_with('p') ? "; write -n 2, not -np 2" : "";
-            return fmt::format("\"{}\" is no {} from {} to {}{}", text, what, least, most, hint);
+            return fmt::format("\"{}\" is no {} from {} to {}", text, what, least, most);
           },
           ""};
 }
@@ -66,6 +69,27 @@ std::string check_assignment(const std::string& text) {
   if (equals == 0 || equals == std::string::npos) return fmt::format("\"{}\" is not NAME=VALUE", text);
   return {};
 }
+
+// The command line as CLI11 takes it, its end first; -np, which MPI's users type, is -n. The program's own options,
+// behind the first word that is neither an option of ours nor the value of one, stay as they are.
+std::vector<std::string> reversed_arguments(int argc, char** argv) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  for (std::size_t i = 0; i < words.size() && words[i].starts_with('-') && words[i] != "--"; ++i) {
+    if (words[i] == "-np") words[i] = "-n";
+    const bool is_flag = words[i] == "--no-prefix" || words[i] == "--keep-going";
+    if (!is_flag && words[i].find('=') == std::string::npos) ++i;  // its value
+  }
+  std::reverse(words.begin(), words.end());
+  return words;
+}
+
+// The usage names the program, which is no option.
+class Help : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App* /*app*/, std::string /*name*/) const override {
+    return "Usage: omplrun -n N [OPTIONS] PROGRAM [ARGUMENTS]\n";
+  }
+};
 
 // What CLI11 cannot know; "" if all is well.
 std::string check(const Options& options) {
@@ -96,14 +120,15 @@ std::optional<int> parse_options(int argc, char** argv, Options* out) {
   app.set_version_flag("--version", fmt::format("omplrun {}.{}.{}", OMPL_VERSION_MAJOR,
                                                 OMPL_VERSION_MINOR, OMPL_VERSION_PATCH));
   app.footer(kFooter);
-  app.add_option("-n", options.ranks, "Number of ranks")
+  app.formatter(std::make_shared<Help>());
+  app.add_option("-n", options.ranks, "Number of ranks; -np is the same")
       ->required()
       ->check(number(1, kMostRanks, "number of ranks"))
       ->option_text("N");
   app.add_flag("--no-prefix", no_prefix, "Do not put [RANK] before each line of output");
   app.add_flag("--keep-going", options.keep_going,
                "When a rank dies, let the others go on (their calls return OMPL_ERR_PEER)");
-  app.add_option("--timeout", timeout, "End the job after this many seconds")
+  app.add_option("--timeout", timeout, "End the job after this many seconds (default: no limit)")
       ->check(seconds(0.001))
       ->option_text("SECONDS");
   app.add_option("--grace", grace,
@@ -114,7 +139,7 @@ std::optional<int> parse_options(int argc, char** argv, Options* out) {
       ->option_text("SECONDS");
   app.add_option("--bind", bind,
                  "How to share out the cores: an equal share of whole cores for each rank\n"
-                 "or none; auto: core unless there are more ranks than cores")
+                 "or none; auto (default): core unless there are more ranks than cores")
       ->check(check_bind)
       ->option_text("none|core|auto");
   app.add_option("--env", options.environment,
@@ -122,20 +147,21 @@ std::optional<int> parse_options(int argc, char** argv, Options* out) {
       ->allow_extra_args(false)
       ->check(check_assignment)
       ->option_text("NAME=VALUE");
-  app.add_option("--wdir", options.directory, "Directory to start the ranks in")
+  app.add_option("--wdir", options.directory, "Directory to start the ranks in (default: this one)")
       ->check(CLI::ExistingDirectory)
       ->option_text("DIRECTORY");
-  app.add_option("--node-of", options.nodes,
-                 "Pretend that there are several nodes: that of each rank, as in 0,0,1,1")
+  app.add_option(
+         "--node-of", options.nodes,
+         "Pretend that there are several nodes: that of each rank, as in 0,0,1,1 (default: one node)")
       ->allow_extra_args(false)
       ->delimiter(',')
       ->check(number(0, kMostRanks, "number of a node"))
       ->option_text("LIST");
   app.failure_message([](const CLI::App* of, const CLI::Error& error) {
-    return ompl::printable(CLI::FailureMessage::simple(of, error));
+    return "omplrun: " + ompl::printable(CLI::FailureMessage::simple(of, error));
   });
   try {
-    app.parse(argc, argv);
+    app.parse(reversed_arguments(argc, argv));
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsageError;
   }

@@ -4,6 +4,7 @@
 The instruments, the command omni, are the package omnipgas_tools.
 """
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
         wait_until,
     )
 
-__version__ = "0.1.0"
 __all__ = [
     "Array",
     "Call",
@@ -115,7 +115,23 @@ __all__ = [
 ]
 
 
+def _version() -> str:
+    """That of the source tree, where ompl.h states it, or of the package as it was installed."""
+    import re
+    from importlib import metadata
+
+    header = Path(__file__).absolute().parents[3] / "include/omnipgas/ompl.h"
+    if header.is_file():
+        return str(re.findall(r'OMPL_VERSION_TEXT "(.+)"', header.read_text())[0])
+    try:
+        return metadata.version("omnipgas")
+    except metadata.PackageNotFoundError:  # a copy that nothing installed
+        return "unknown"
+
+
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return _version()
     if name not in __all__:
         raise AttributeError(f"module 'omnipgas' has no attribute {name!r}")
     from omnipgas import calls, halo, layer

@@ -112,10 +112,12 @@ class Array(_core.Section):
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The number of elements along each dimension, as in NumPy."""
         return self.local.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
+        """The type of the elements, as in NumPy."""
         return self.local.dtype
 
     def __len__(self) -> int:

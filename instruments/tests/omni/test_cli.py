@@ -2,6 +2,8 @@
 """The command as a user types it."""
 
 import json
+import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,6 +17,7 @@ import typer.main
 from commands import unframed
 from omnipgas_tools import __version__, cli
 from omnipgas_tools.libraries import catalog
+from omnipgas_tools.measure import session
 from omnipgas_tools.model import tracers
 from omnipgas_tools.model.build_tracers import Tracer
 from typer.testing import CliRunner
@@ -85,6 +88,14 @@ def test_a_full_disk_is_one_line() -> None:
         )  # fmt: skip
     assert done.returncode == 1
     assert done.stderr == "omni: cannot write the results or the output: No space left on device\n"
+
+
+def test_a_busy_machine_is_one_warning_before_measuring(mocks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert session.busy(0.9, 2) == ""
+    monkeypatch.setattr(session.results, "machine", lambda: {"load": 7.5, "cores": 2})
+    monkeypatch.setenv("OMNI_BUILD_DIR", str(mocks))
+    shown = CliRunner().invoke(cli.app, ["pingpong", "--libs", "absent"], prog_name="omni").output
+    assert shown.count("Warning: load 7.5 on 2 cores. Do not trust") == 1
 
 
 def test_nothing_measured_is_a_failure(mocks: Path) -> None:
@@ -198,6 +209,54 @@ def test_every_help_page_says_what_its_options_say() -> None:
         said = [command.help, *(option.help for option in command.params), *(each.short_help for each in below)]
         for sentence in filter(None, said):
             assert "".join(sentence.split()) in text, (path, sentence)
+
+
+def test_every_option_says_its_default() -> None:
+    """Those without one name a file or a thing that is not used unless it is given."""
+    for path, command in help_pages(typer.main.get_command(cli.app), []):
+        context = command.context_class(command, info_name=path[-1])
+        for option in command.get_params(context):
+            shown = (option.get_help_record(context) or ("", ""))[1]
+            valued = option.param_type_name == "option" and not getattr(option, "is_flag", False)
+            if valued and option.name != "help" and not option.hidden:
+                named = option.default in (None, "", []) and (option.metavar or "instead of" in shown)
+                assert "[" in shown or named, (path, option.opts, shown)
+
+
+def test_manual_pages_say_what_help_says() -> None:
+    """Word by word, once the typesetting is taken away."""
+    folder = Path(os.environ["OMNI_BUILD_DIR"], "man/man1")
+    if not (folder / "omni.1").exists():
+        pytest.skip(f"the target man has not made {folder}/omni.1")
+    for path, command in help_pages(typer.main.get_command(cli.app), []):
+        text = (folder / f"{'-'.join(path)}.1").read_text()
+        text = re.sub(r"\\f[BIPR]|^\.\w+|\\&", "", text, flags=re.MULTILINE).replace("\\-", "-").replace("\\e", "\\")
+        text = "".join(text.split())
+        for sentence in filter(None, [command.help, *(option.help for option in command.params)]):
+            assert "".join(sentence.split()) in text, (path, sentence)
+
+
+def test_without_a_command_three_examples_are_shown() -> None:
+    shown = CliRunner().invoke(cli.app, [], prog_name="omni", env={"COLUMNS": "120"}).output
+    examples = [line.split()[:2] for line in shown.partition("Examples:\n")[2].splitlines() if line.strip()]
+    assert len(examples) == 3, shown
+    commands = {path[1] for path, _ in help_pages(typer.main.get_command(cli.app), []) if path[1:]}
+    assert all(words[0] == "omni" and words[1] in commands for words in examples), examples
+
+
+def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
+    completion = Path(__file__).parents[3] / "scripts/completion.py"
+    subprocess.run([sys.executable, completion, "omni", tmp_path], check=True, timeout=120)
+    for typed, wanted in (
+        ("omni ping", "pingpong"),
+        ("omni model pred", "predict"),
+        ("omni model predict --comp", "--compute-scale"),
+        ("omni libs add --he", "--help"),
+    ):
+        asked = f"COMP_WORDS=({typed}); COMP_CWORD={len(typed.split()) - 1}; _omni"
+        script = f'. {tmp_path}/omni; {asked}; echo "${{COMPREPLY[*]}}"'
+        said = subprocess.run(["bash", "-c", script], check=True, timeout=60, capture_output=True, text=True).stdout
+        assert said.strip() == wanted
 
 
 def help_pages(command: Any, path: list[str]) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -3,6 +3,7 @@
 
 import copy
 import json
+import re
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -106,15 +107,22 @@ def test_nothing_measured_still_gives_a_plot(tmp_path: Path) -> None:
 
 
 def test_pages_of_figures_are_what_the_generator_writes(tmp_path: Path) -> None:
-    docs = Path(__file__).parents[3] / "docs"
-    (tmp_path / "results").mkdir()
-    shutil.copy(docs / "results/figures.json", tmp_path / "results")
-    shutil.copytree(docs / "performance", tmp_path / "performance")
-    performance.pages(tmp_path)
-    for name in ("performance.md", "performance/missed.md", *(f"performance/{t.name}.md" for t in topics.TOPICS)):
-        assert (tmp_path / name).read_text() == (docs / name).read_text(), f"{name}: run omni figures --pages"
+    docs, made = Path(__file__).parents[3] / "docs", tmp_path / "docs"
+    (made / "results").mkdir(parents=True)
+    shutil.copy(docs / "results/figures.json", made / "results")
+    (made / "results/comparison").mkdir()
+    shutil.copy(docs / "results/comparison/pingpong-1.json.gz", made / "results/comparison")
+    shutil.copytree(docs / "performance", made / "performance")
+    readme = re.sub(r"(<!-- begin figures -->).*(?=<!-- end figures -->)", r"\1\n", (docs / "../README.md").read_text(),
+                    flags=re.DOTALL)  # fmt: skip
+    (tmp_path / "README.md").write_text(readme)
+    performance.pages(made)
+    pages = ("performance.md", "performance/missed.md", *(f"performance/{t.name}.md" for t in topics.TOPICS))
+    for name in ("../README.md", *pages):
+        assert (made / name).read_text() == (docs / name).read_text(), f"{name}: run omni figures --pages"
     for topic in topics.TOPICS:
-        assert (tmp_path / f"performance/{topic.name}.svg").read_text().count('id="axes_') == 1
+        assert (made / f"performance/{topic.name}.svg").read_text().count('id="axes_') == 1
+    assert (made / "performance/demo.svg").read_text().count('id="axes_') == 4
 
 
 def test_every_group_has_a_topic_and_every_answer_its_figures() -> None:

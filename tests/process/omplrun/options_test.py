@@ -16,11 +16,12 @@ CPUS = "grep Cpus_allowed_list: /proc/self/status"
 class Options(unittest.TestCase):
     def test_wrong_ones_are_explained(self) -> None:
         for arguments, why in (
-            (["true"], "-n is required"),
+            (["true"], "omplrun: -n is required"),
             (["-n", "0", "true"], '-n: "0" is no number of ranks from 1 to 4096'),
             (["-n", "5000", "true"], '-n: "5000" is no number of ranks from 1 to 4096'),
             (["-n", "two", "true"], '-n: "two" is no number of ranks from 1 to 4096'),
-            (["-np", "2", "true"], '-n: "p" is no number of ranks from 1 to 4096; write -n 2, not -np 2'),
+            (["-np", "two", "true"], 'omplrun: -n: "two" is no number of ranks from 1 to 4096'),
+            (["--keep-going", "-np", "2"], "which program?"),
             (["-n", "2"], "which program?"),
             (["-n", "2", "--no-such-option", "true"], "unknown option --no-such-option"),
             (
@@ -51,8 +52,14 @@ class Options(unittest.TestCase):
         done = run("-n", "1", "--", "echo", "a")
         self.assertEqual((done.code, done.out), (0, "[0] a\n"))
 
+    def test_np_is_n(self) -> None:
+        for arguments in (("-np", "2"), ("--no-prefix", "--timeout", "60", "-np", "2")):
+            done = run(*arguments, "echo", "-np", "3")
+            self.assertEqual((done.code, done.out.count("-np 3\n")), (0, 2))
+
     def test_help_and_version(self) -> None:
         self.assertIn("--node-of", run("--help").out)
+        self.assertIn("\nUsage: omplrun -n N [OPTIONS] PROGRAM [ARGUMENTS]\n\nOptions:\n", run("--help").out)
         self.assertRegex(run("--version").out, r"^omplrun \d+\.\d+\.\d+\n$")
 
     def test_env(self) -> None:

@@ -15,7 +15,18 @@ from omnipgas_tools.measure.results import Result
 from omnipgas_tools.measure.rounds import Limits
 from omnipgas_tools.options import INTERRUPTED, check_writable, console_beside, order
 
+MOST_LOAD = 0.5  # running processes for each core, above which measurements disturb each other, as omni doctor has it
 Draw = Callable[[Any, Path], None]  # told the module report/plots.py, which takes long to load, and the file
+
+
+def busy(load: float, cores: int) -> str:
+    """What to say of a machine on which others compute, in a line; "" if none do."""
+    if load <= MOST_LOAD * cores:
+        return ""
+    return (
+        f"Warning: load {load:.1f} on {cores} cores. Do not trust times and tails; ratios of rounds that stand side by"
+        " side say more, and a ratio of medians need not equal the median of ratios. omni doctor tells more."
+    )
 
 
 class Session:
@@ -27,6 +38,8 @@ class Session:
         self.json, self.plot, self.limits, self.seed = json, plot, limits, order(seed)
         self.console = console_beside(json)
         self.machine, self.started = results.machine(), datetime.now(UTC)
+        if warning := busy(self.machine["load"], self.machine["cores"]):
+            self.console.print(warning, style="bold")
 
     def write(self, rows: Sequence[Result], libraries: dict[str, Any], interrupted: bool) -> None:
         """Writes the result file, if one is wanted; `libraries`: how each was started."""

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/performance.md and the pages below docs/performance/, from the committed result files. The first is written
-whole; the others keep what stands outside their marks, the notes and reasons written by hand."""
+"""docs/performance.md, the pages below docs/performance/ and the figures of the README, from the committed result
+files. The first is written whole; the others keep what stands outside their marks, the notes and reasons written by
+hand."""
 
+import gzip
 import json
 import re
 import textwrap
@@ -10,9 +12,11 @@ from typing import Any
 
 from omnipgas_tools import files
 from omnipgas_tools.measure.results import machine_text
-from omnipgas_tools.report.topics import TOPICS, Topic
+from omnipgas_tools.report.topics import FIRST_SCREEN, TOPICS, Topic
 
 COLUMNS = 120  # most that a line may have
+# What the README's picture shows of a comparison: what the demo measures, with the fewest and the most threads.
+DEMO = {"library": ("raw", "ompl", "mpich", "openmpi"), "op": ("put", "sendrecv"), "threads": (1, 8)}
 HEAD = """# Performance
 
 How fast the layer is, in ten lines; each leads to a page with all figures of its topic. Every ratio is the median over
@@ -49,13 +53,18 @@ def figure_line(figure: Figure, verdict: bool = True) -> str:
     return textwrap.fill(text, COLUMNS, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
-def answer(topic: Topic, figures: list[Figure]) -> str:
-    """The topic's sentence, with the values of the first figures whose names begin as it says."""
+def filled(sentence: str, figures: list[Figure]) -> str:
+    """A sentence with the values of the first figures whose names begin as it says."""
 
     def found(match: re.Match[str]) -> str:
         return next((value_text(f) for f in figures if f["name"].startswith(match[1])), "(not measured)")
 
-    return textwrap.fill(re.sub(r"\{([^}]+)\}", found, topic.answer), COLUMNS, break_on_hyphens=False)
+    return re.sub(r"\{([^}]+)\}", found, sentence)
+
+
+def answer(topic: Topic, figures: list[Figure]) -> str:
+    """The topic's sentence, filled in."""
+    return textwrap.fill(filled(topic.answer, figures), COLUMNS, break_on_hyphens=False)
 
 
 def counted(figures: list[Figure]) -> str:
@@ -117,6 +126,19 @@ def missed_page(groups: dict[str, Any], text: str) -> str:
     return text
 
 
+def readme(groups: dict[str, Any], text: str) -> str:
+    """README.md with the figures of its first screen, and how many bounds are missed; the rest stays."""
+    figures = [figure for group in groups.values() for figure in group["figures"]]
+    bounded = [figure for figure in figures if figure["bound"] is not None]
+    missed = len(bounded) - sum(figure["met"] for figure in bounded)
+    lines = [
+        textwrap.fill(f"- {filled(line, figures)}", COLUMNS, subsequent_indent="  ", break_on_hyphens=False)
+        for line in FIRST_SCREEN
+    ]
+    count = f"It misses, or has not measured, {missed} of its {len(bounded)} bounds"
+    return between(text, "figures", "\n".join([*lines, "", f"{count} ([which, and why](docs/performance/missed.md))."]))
+
+
 def write_pages(groups: dict[str, Any], docs: Path) -> None:
     """Writes all pages and their plots. Raises OSError, and ValueError where a page lacks its marks."""
     from omnipgas_tools.report import plots  # takes long to load
@@ -130,6 +152,11 @@ def write_pages(groups: dict[str, Any], docs: Path) -> None:
         files.write(page, topic_page(topic, groups, page.read_text() if page.exists() else skeleton))
         here = {name: groups[name]["figures"] for name in topic.groups if name in groups}
         plots.bounds(folder / f"{topic.name}.svg", here)
+    with gzip.open(docs / "results/comparison/pingpong-1.json.gz") as compared:
+        rows = json.load(compared)["results"]
+    plots.plot(folder / "demo.svg", "pingpong", [r for r in rows if all(r[key] in DEMO[key] for key in DEMO)])
+    first = docs.parent / "README.md"
+    files.write(first, readme(groups, first.read_text()))
     missed = folder / "missed.md"
     files.write(missed, missed_page(groups, missed.read_text() if missed.exists() else MISSED))
 

@@ -14,6 +14,16 @@ class Topic:
     answer: str
 
 
+# What the README says on its first screen, between its marks; values are filled in as in an answer.
+FIRST_SCREEN = (
+    "8 bytes and their flag in shared memory, one thread: {instructions of 8 B ompl_put + ompl_put_word} instructions,"
+    " {put+flag, shm, 1 thread, 8 B, of the baseline} of the time that a program written by hand takes.",
+    "The same by eight pairs of threads: {put+flag, shm, 8 threads, 8 B, of the best MPI sendrecv} of the best MPI's"
+    " send and receive, {put+flag, shm, 8 threads, 8 B, of the best MPI put} of the best MPI's put.",
+    "A thread asleep outside the library delays no other: seven threads keep"
+    " {8 threads, 1 slot, TCP between namespaces, one asleep for 10 s: rate of the others} of their rate on one"
+    " endpoint over TCP.",
+)
 TOPICS = (
     Topic(
         "memory", "One thread within a node", ("instructions", "one-thread", "rate", "operations"),
