@@ -81,9 +81,8 @@ int Psm2Conduit::choose_devices(const Settings& settings) {
               arch::kOmniPathDevices);
 }
 
-// As many as the job wants, or one where PSM2 opens no more. What is open already stays.
+// As many as the job wants. Those that are open already stay.
 int Psm2Conduit::open_endpoints(const Job& job) {
-  if (!endpoints_.empty()) return OMPL_OK;
   int code = choose_devices(*job.settings);
   if (code == OMPL_OK) code = library_.load(shared_.devices);
   if (code != OMPL_OK) return code;
@@ -97,7 +96,6 @@ int Psm2Conduit::open_endpoints(const Job& job) {
     auto next = std::make_unique<Psm2Endpoint>(shared_, static_cast<uint32_t>(endpoints_.size()));
     PsmEpid number = 0;
     code = next->open(key_of_job(job), &number);
-    if (code == OMPL_ERR_MEMORY && !endpoints_.empty()) break;
     if (code != OMPL_OK) return code;
     max_data_ = next->max_data();
     own_.slots.push_back(number);
@@ -106,13 +104,12 @@ int Psm2Conduit::open_endpoints(const Job& job) {
   return OMPL_OK;
 }
 
+// Whether PSM2 opens more than one in a process is seen when it is asked to.
 uint32_t Psm2Conduit::max_endpoints(const Job& job) {
   const Tolerance open_will_say_why;
-  const bool fewer = open_endpoints(job) == OMPL_OK && endpoints_.size() < job.slots;
-  if (!fewer) return UINT32_MAX;
+  if (open_endpoints(job) != OMPL_ERR_MEMORY || endpoints_.empty()) return UINT32_MAX;
   const auto level = job.settings->endpoints != 0 ? log::Level::warn : log::Level::info;
-  log::at(level, "psm2: the pool has {} endpoint instead of {}: {}", endpoints_.size(), job.slots,
-          error_detail());
+  log::at(level, "psm2: {} endpoint instead of {}: {}", endpoints_.size(), job.slots, error_detail());
   return static_cast<uint32_t>(endpoints_.size());
 }
 
@@ -120,10 +117,7 @@ int Psm2Conduit::open(const Job& job) {
   if (job.size > 1 && job.secret.empty()) return fail(OMPL_ERR_ARG, "the job has no secret");
   int code = open_endpoints(job);
   if (code != OMPL_OK) return code;
-  if (endpoints_.size() < job.slots)
-    return fail(OMPL_ERR_MEMORY, "PSM2 opens {} endpoints in this process, not {}", endpoints_.size(),
-                job.slots);
-  endpoints_.resize(job.slots);
+  endpoints_.resize(job.slots);  // the core may have made the pool smaller since
   own_.slots.resize(job.slots);
   interfaces_ = own_interfaces();
   own_.host = liveness_addresses(*job.settings);
