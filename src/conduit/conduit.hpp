@@ -122,6 +122,8 @@ struct Capabilities {
   // endpoints at once (core/network/multirail_put.cpp). remote_completion must hold.
   std::size_t segment = 0;
   uint32_t stripes = 1;
+  // Most endpoints one rank can open.
+  uint32_t max_endpoints = UINT32_MAX;
   // Areas of local memory begin at multiples of capacity / local_pieces, rounded up to whole pages: see commit_local().
   uint32_t local_pieces = UINT32_MAX;
 };
@@ -242,10 +244,6 @@ class Conduit {
 
   [[nodiscard]] virtual std::string_view name() const = 0;
   [[nodiscard]] virtual Capabilities capabilities() const = 0;
-
-  // Most endpoints that one rank can open in that job, whose pool then is made smaller. It may open endpoints to find out. Before
-  // open(). Reference: any number.
-  [[nodiscard]] virtual uint32_t max_endpoints(const Job& job);
 
   // Prepares for the job. An error means "not usable here", with the reason recorded by fail().
   virtual int open(const Job& job) = 0;

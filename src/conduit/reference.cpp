@@ -20,8 +20,6 @@ Post Endpoint::put_with_immediate(uint32_t /*rank*/, const void* /*source*/, uin
           .code = fail(OMPL_ERR_UNSUPPORTED, "this conduit joins no puts and signals")};
 }
 
-uint32_t Conduit::max_endpoints(const Job& /*job*/) { return UINT32_MAX; }
-
 int Conduit::wake_descriptor(uint32_t /*rank*/, std::string_view /*address*/) { return -1; }
 
 int Conduit::endpoint(uint32_t /*slot*/, std::unique_ptr<Endpoint>* /*out*/) {

@@ -28,10 +28,8 @@ class MockConduit final : public Conduit {
             .immediate_puts = hostility.immediate_puts,
             .max_message = hostility.max_message,
             .segment = hostility.segment,
-            .stripes = hostility.stripes};
-  }
-  [[nodiscard]] uint32_t max_endpoints(const Job& /*job*/) override {
-    return wire_.hostility().max_endpoints;
+            .stripes = hostility.stripes,
+            .max_endpoints = hostility.max_endpoints};
   }
 
   [[nodiscard]] std::size_t connection_bytes(const Job& /*job*/) const override {

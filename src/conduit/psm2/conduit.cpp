@@ -26,12 +26,12 @@ class Psm2Conduit final : public Conduit {
             .stalls_sender = true,  // a limit of messages under way: the credits are this conduit's own
             .max_fused_put = max_data_,
             .immediate_puts = true,
-            .max_message = max_data_};
+            .max_message = max_data_,
+            .max_endpoints = Library::allows_several() ? UINT32_MAX : 1U};
   }
   [[nodiscard]] std::size_t connection_bytes(const Job& /*job*/) const override {
     return sizeof(Psm2Link);
   }
-  [[nodiscard]] uint32_t max_endpoints(const Job& job) override;
   int open(const Job& job) override;
   [[nodiscard]] std::string address() const override { return own_.encode(shared_.job->secret); }
   Reach connect(uint32_t rank, std::string_view address) override;
@@ -39,7 +39,6 @@ class Psm2Conduit final : public Conduit {
 
  private:
   int choose_devices(const Settings& settings);
-  int open_endpoints(const Job& job);
 
   Library library_;
   LivenessListener liveness_;
@@ -81,52 +80,31 @@ int Psm2Conduit::choose_devices(const Settings& settings) {
               arch::kOmniPathDevices);
 }
 
-// As many as the job wants. Those that are open already stay.
-int Psm2Conduit::open_endpoints(const Job& job) {
+int Psm2Conduit::open(const Job& job) {
+  if (job.size > 1 && job.secret.empty()) return fail(OMPL_ERR_ARG, "the job has no secret");
   int code = choose_devices(*job.settings);
   if (code == OMPL_OK) code = library_.load(shared_.devices);
   if (code != OMPL_OK) return code;
+  interfaces_ = own_interfaces();
+  own_.host = liveness_addresses(*job.settings);
+  if (code = liveness_.open(own_.host.ips(), &own_.port); code != OMPL_OK) return code;
   note_signal_actions();
+  peers_.resize(job.size);
+  own_.challenge = unpredictable_number();
+  own_.memory = memory_identity();
   shared_.library = &library_;
   shared_.job = &job;
   shared_.own = &own_;
   shared_.peers = &peers_;
   shared_.liveness = &liveness_;
-  while (endpoints_.size() < job.slots) {
-    auto next = std::make_unique<Psm2Endpoint>(shared_, static_cast<uint32_t>(endpoints_.size()));
-    PsmEpid number = 0;
-    code = next->open(key_of_job(job), &number);
-    if (code != OMPL_OK) return code;
-    max_data_ = next->max_data();
-    own_.slots.push_back(number);
-    endpoints_.push_back(std::move(next));
-  }
-  return OMPL_OK;
-}
-
-// Whether PSM2 opens more than one in a process is seen when it is asked to.
-uint32_t Psm2Conduit::max_endpoints(const Job& job) {
-  const Tolerance open_will_say_why;
-  if (open_endpoints(job) != OMPL_ERR_MEMORY || endpoints_.empty()) return UINT32_MAX;
-  const auto level = job.settings->endpoints != 0 ? log::Level::warn : log::Level::info;
-  log::at(level, "psm2: {} endpoint instead of {}: {}", endpoints_.size(), job.slots, error_detail());
-  return static_cast<uint32_t>(endpoints_.size());
-}
-
-int Psm2Conduit::open(const Job& job) {
-  if (job.size > 1 && job.secret.empty()) return fail(OMPL_ERR_ARG, "the job has no secret");
-  int code = open_endpoints(job);
-  if (code != OMPL_OK) return code;
-  endpoints_.resize(job.slots);  // the core may have made the pool smaller since
-  own_.slots.resize(job.slots);
-  interfaces_ = own_interfaces();
-  own_.host = liveness_addresses(*job.settings);
-  if (code = liveness_.open(own_.host.ips(), &own_.port); code != OMPL_OK) return code;
-  peers_.resize(job.size);
-  own_.challenge = unpredictable_number();
-  own_.memory = memory_identity();
   for (uint32_t rank = 0; rank < job.size; ++rank)
     shared_.cookies.push_back(cookie(job.secret, rank, job.rank, own_.challenge));
+  for (uint32_t slot = 0; slot < job.slots; ++slot) {
+    endpoints_.push_back(std::make_unique<Psm2Endpoint>(shared_, slot));
+    code = endpoints_.back()->open(key_of_job(job), &own_.slots.emplace_back());
+    if (code != OMPL_OK) return code;
+    max_data_ = endpoints_.back()->max_data();
+  }
   log::info("psm2: {} endpoints, by {}", job.slots,
             own_.by_memory ? "shared memory, without a card" : "Omni-Path (never run on a card)");
   return OMPL_OK;

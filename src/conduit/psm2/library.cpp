@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <list>
 #include <mutex>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -171,9 +173,9 @@ int Library::open_alone(Devices devices, const PsmUuid& key, PsmOpened* opened) 
   options.affinity = 0;
   if (error == kPsmOk) error = ep_open(key.data(), &options, &made.endpoint, &made.number);
   if (error == kPsmTooManyEndpoints)
-    return fail(OMPL_ERR_MEMORY,
-                "this PSM2 opens one endpoint in a process (PSM2_MULTI_EP is 0, another user of PSM2 "
-                "initialised it, or it is old)");
+    return fail(OMPL_ERR_UNSUPPORTED,
+                "this PSM2 opens one endpoint in a process (another user of PSM2 initialised it, or it is "
+                "old): set OMPL_ENDPOINTS=1, or PSM2_MULTI_EP=1");
   if (error != kPsmOk)
     return fail(OMPL_ERR_UNSUPPORTED, "PSM2 cannot open an endpoint: {}", text_of(error));
   error_register_handler(made.endpoint, keep_error);
@@ -196,6 +198,19 @@ int Library::ask_limits(PsmOpened* opened) const {
   }
   return fail(OMPL_ERR_UNSUPPORTED,
               "PSM2 names no limit of its messages: PSM2_DEVICES needs shm or hfi beside self");
+}
+
+// PSM2 reads y..., n... and numbers; of the rest it says no, and so it does without the variable, which Told sets.
+bool Library::allows_several() {
+  constexpr std::string_view kName = "PSM2_MULTI_EP=";
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (!text.starts_with(kName)) continue;
+    const std::string value(text.substr(kName.size()));
+    return value.starts_with('y') || value.starts_with('Y') ||
+           std::strtoul(value.c_str(), nullptr, 0) != 0;
+  }
+  return true;
 }
 
 std::string Library::text_of(PsmError error) const {

@@ -90,9 +90,12 @@ struct Library {
   int load(Devices devices, const char* file = "libpsm2.so.2");
 
   // Opens an endpoint, which leaves errors to us (last_error()). Several of one process have different numbers.
-  // OMPL_ERR_MEMORY: the process has one, and PSM2 opens no more. Any thread; one at a time goes through, since libpsm2 keeps the
-  // limits of messages in one place for the process, and sets them to INT_MAX and then anew for every endpoint that it opens.
+  // Any thread; one at a time goes through, since libpsm2 keeps the limits of messages in one place for the process, and sets
+  // them to INT_MAX and then anew for every endpoint that it opens.
   int open(Devices devices, const PsmUuid& job, PsmOpened* opened) const;
+
+  // False: PSM2_MULTI_EP forbids a second endpoint in a process. Needs no libpsm2.
+  [[nodiscard]] static bool allows_several();
 
   // The error in words, with PSM2's own if an endpoint has told the calling thread some since this was asked last.
   [[nodiscard]] std::string text_of(PsmError error) const;

@@ -221,8 +221,8 @@ void ConduitSelection::open_wake_descriptors() {
 }
 
 // The pool that the network can open, and of which all connections fit into the memory allowed.
-void ConduitSelection::limit_pool(conduit::Conduit& network) {
-  job_.slots = std::min(job_.slots, network.max_endpoints(job_));
+void ConduitSelection::limit_pool(const conduit::Conduit& network) {
+  job_.slots = std::min(job_.slots, network.capabilities().max_endpoints);
   const std::size_t each =
       network.connection_bytes(job_) * (size_ - members_.node_size());  // of an endpoint
   if (settings_.endpoint_memory == 0 || each == 0) return;

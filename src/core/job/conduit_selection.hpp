@@ -40,7 +40,7 @@ class ConduitSelection {
                bool by_memory = false);
   // Those that cannot be opened here leave `conduits`, with the reasons in *refused.
   int open(Conduits& conduits, std::string_view key, std::vector<Card>* cards, std::string* refused);
-  void limit_pool(conduit::Conduit& network);
+  void limit_pool(const conduit::Conduit& network);
   int agree(std::string* verdict, std::size_t* chosen);
 
   const Settings& settings_;

@@ -100,6 +100,21 @@ TEST(Psm2Library, LeavesSignalsAlone) {
   EXPECT_TRUE(signal_handlers() == before);
 }
 
+TEST(Psm2Library, KnowsWhetherAProcessMayHaveSeveralEndpoints) {
+  unsetenv("PSM2_MULTI_EP");
+  EXPECT_TRUE(Library::allows_several());
+  for (const char* const yes : {"1", "y", "YES", "2"}) {
+    setenv("PSM2_MULTI_EP", yes, 1);
+    EXPECT_TRUE(Library::allows_several()) << yes;
+  }
+  for (const char* const no : {"0", "no", "N", "", "false"}) {
+    setenv("PSM2_MULTI_EP", no, 1);
+    EXPECT_FALSE(Library::allows_several()) << no;
+    EXPECT_EQ(make()->capabilities().max_endpoints, 1U);
+  }
+  unsetenv("PSM2_MULTI_EP");
+}
+
 // Nothing is loaded for that.
 TEST(Psm2Conduit, WithoutACardSaysWhatToDo) {
   Settings settings;
