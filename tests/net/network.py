@@ -16,8 +16,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import gettempdir
 
-import flood
-
 INTERFACE = "net0"  # in each host
 BRIDGE = "bridge0"
 PREFIX = "ompl-hosts"
@@ -25,11 +23,9 @@ PREFIX = "ompl-hosts"
 # With less the processor would cut each into its packets, which network cards do themselves.
 BURST = "80kb"
 CLONE_NEWNET = 0x40000000
-LIMIT_S = 120.0
-FLOOD = 10_000  # requests for connections, of each listener: more than its queue holds
 LIBC = ctypes.CDLL(None, use_errno=True)
 # What --at of hosts.py may name, with the number of arguments.
-ACTIONS = {"rate": 1, "loss": 1, "cut": 1, "unplug": 1, "mtu": 1, "flood": 1, "heal": 0}
+ACTIONS = {"rate": 1, "loss": 1, "cut": 1, "unplug": 1, "mtu": 1, "heal": 0}
 HOSTS = "10.77.0.1-10.77.0.100"  # and 10.77.0.254 is the hub
 RULES = """
 add table inet disturb
@@ -78,12 +74,6 @@ def wait_until_up(hosts: list[str], interface: str = INTERFACE) -> None:
     limit = time.monotonic() + 120
     while not all(is_up(host, interface) for host in hosts) and time.monotonic() < limit:
         time.sleep(0.02)
-
-
-def listeners(host: str) -> list[int]:
-    """The ports that a host's processes listen at."""
-    listed = run("ip", "netns", "exec", host, "ss", "-Htln").splitlines()
-    return sorted({int(line.split()[3].rpartition(":")[2]) for line in listed})
 
 
 def start_up(hosts: list[str]) -> None:
@@ -150,18 +140,6 @@ class Network:
             self.ip("link", "set", f"port{number}", "mtu", most)
             run("ip", "-n", host, "link", "set", INTERFACE, "mtu", most)
         return len(self.hosts)
-
-    def flood(self, number: str) -> int:
-        """Somebody asks each TCP listener of the host for connections, from addresses where nobody is, and never says
-        more; how many of them the host keeps half open."""
-        host = self.hosts[int(number)]
-        begin = time.monotonic()
-        while not (ports := listeners(host)):
-            if time.monotonic() - begin > LIMIT_S:
-                raise RuntimeError(f"host {number} listens nowhere")
-            time.sleep(0.05)
-        flood.send(f"10.77.0.{int(number) + 1}", ports, FLOOD)
-        return len(run("ip", "netns", "exec", host, "ss", "-Htn", "state", "syn-recv").splitlines())
 
     def drop(self, host: str, which: str) -> None:
         rules = RULES.format(interface=INTERFACE, hosts=HOSTS, which=which)

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "conduit/common/link_table.hpp"
 #include "conduit/registry.hpp"
 #include "conduit/tcp/address.hpp"
 #include "conduit/tcp/socket.hpp"
@@ -62,7 +63,7 @@ class TcpPeers : public testing::Test {
     ASSERT_EQ(node_->opened, OMPL_OK) << error_detail();
     ASSERT_EQ(own_.parse(node_->conduit->address(), kSecret), nullptr);
     uint16_t port = 0;
-    ASSERT_EQ(listen_at({"127.0.0.1"}, &listener_, &port), OMPL_OK);
+    ASSERT_EQ(listen_at(own_.host.ips(), &listener_, &port), OMPL_OK);
     for (uint32_t rank = 1; rank <= kPeers; ++rank) {
       Address address = own_;
       address.challenge = challenge_of(rank);
@@ -97,7 +98,7 @@ class TcpPeers : public testing::Test {
   void ask(uint32_t first, uint32_t count) {
     for (uint32_t rank = first; rank < first + count; ++rank) {
       Peer& one = peer(rank);
-      ASSERT_EQ(begin_connecting("127.0.0.1", own_.ports[0], &one.socket), 0);
+      ASSERT_EQ(begin_connecting(own_.host.list[0].ip, own_.ports[0], &one.socket), 0);
       one.greeting = {.rank = rank, .challenge = rank, .asked = own_.challenge};
       one.greeting.proof = one.greeting.proof_to(0, kSecret);
     }
