@@ -204,6 +204,7 @@ def main() -> int:
     parser.add_argument("--code", type=int, default=0)
     parser.add_argument("--expect", default="", metavar="TEXT")
     parser.add_argument("--give-up", type=int, metavar="RETRIES", help="of TCP, before a connection is broken")
+    parser.add_argument("--mtu", metavar="BYTES", help="of a packet, at most")
     parser.add_argument("--at", type=timed_action, action="append", default=[], metavar="'SECONDS ACTION [ARGUMENT]'")
     parser.add_argument("program", nargs=argparse.REMAINDER)
     args = parser.parse_args()
@@ -219,6 +220,8 @@ def main() -> int:
             network.enter(made.hub)
             if args.give_up:
                 made.give_up_after(args.give_up)
+            if args.mtu:
+                made.mtu(args.mtu)
             return 0 if (run_jobs(made, args) if args.launcher else run_pair(made.hosts, args)) else 1
     except subprocess.CalledProcessError as error:
         if error.cmd[1:3] == ["netns", "add"]:

@@ -25,7 +25,7 @@ BURST = "80kb"
 CLONE_NEWNET = 0x40000000
 LIBC = ctypes.CDLL(None, use_errno=True)
 # What --at of hosts.py may name, with the number of arguments.
-ACTIONS = {"rate": 1, "loss": 1, "cut": 1, "unplug": 1, "heal": 0}
+ACTIONS = {"rate": 1, "loss": 1, "cut": 1, "unplug": 1, "mtu": 1, "heal": 0}
 HOSTS = "10.77.0.1-10.77.0.100"  # and 10.77.0.254 is the hub
 RULES = """
 add table inet disturb
@@ -38,7 +38,7 @@ def why_not() -> str:
     """What is missing to make hosts here; nothing if all is there."""
     if os.geteuid() != 0:
         return "network namespaces need root"
-    missing = [name for name in ("ip", "tc", "nft", "setpriv") if shutil.which(name) is None]
+    missing = [name for name in ("ip", "ss", "tc", "nft", "setpriv") if shutil.which(name) is None]
     return f"there is no {', '.join(missing)} (Debian: iproute2, nftables, util-linux)" if missing else ""
 
 
@@ -134,6 +134,13 @@ class Network:
         if is_up(self.hosts[int(number)]):
             raise RuntimeError(f"host {number} is still connected")
 
+    def mtu(self, most: str) -> int:
+        """Packets of all hosts have so many bytes at most, from now on; how many hosts that concerns."""
+        for number, host in enumerate(self.hosts):
+            self.ip("link", "set", f"port{number}", "mtu", most)
+            run("ip", "-n", host, "link", "set", INTERFACE, "mtu", most)
+        return len(self.hosts)
+
     def drop(self, host: str, which: str) -> None:
         rules = RULES.format(interface=INTERFACE, hosts=HOSTS, which=which)
         run("ip", "netns", "exec", host, "nft", "-f", "-", text=rules)
@@ -142,7 +149,8 @@ class Network:
         """Ends every disturbance; how many packets were dropped or held back."""
         hit = 0
         for number, host in enumerate(self.hosts):
-            self.ip("link", "set", f"port{number}", "up")
+            self.ip("link", "set", f"port{number}", "mtu", "1500", "up")
+            run("ip", "-n", host, "link", "set", INTERFACE, "mtu", "1500")
             queue = run("tc", "-s", "-n", host, "qdisc", "show", "dev", INTERFACE)
             if "tbf" in queue:
                 hit += sum(map(int, re.findall(r"overlimits (\d+)", queue)))

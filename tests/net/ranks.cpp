@@ -218,6 +218,32 @@ TEST_F(Ranks, CutForGood) {
   exchange(0);
 }
 
+// What a command says.
+std::string said_by(const std::string& command) {
+  std::string out;
+  FILE* const pipe = popen(command.c_str(), "r");
+  for (int c = pipe != nullptr ? std::fgetc(pipe) : EOF; c != EOF; c = std::fgetc(pipe))
+    out += static_cast<char>(c);
+  if (pipe != nullptr) pclose(pipe);
+  return out;
+}
+
+// The queues of both listeners are full of connections that will never be made, from addresses where nobody is, before a rank
+// first connects (tests/net/flood.py).
+TEST_F(Ranks, Flooded) {
+  const char* const flood = std::getenv("HOSTS_FLOOD");
+  ASSERT_NE(flood, nullptr);
+  const std::string ports = exchange(said_by("ss -Htln | awk '{sub(/.*:/, \"\", $4); printf \"%s \", $4}'"));
+  ASSERT_FALSE(ports.empty());
+  const std::string there = "10.77.0." + std::to_string(other + 1);
+  ASSERT_EQ(std::system(("python3 " + std::string(flood) + " " + there + " " + ports).c_str()), 0);
+  exchange(0);
+  EXPECT_GT(std::stoi(said_by("ss -Htn state syn-recv | wc -l")), 100);
+  insist([&] { return endpoint().signal(other, {.offset = kFlag}); }, [&] { step(); });
+  ASSERT_TRUE(until([&] { return node->flag(kFlag) == 1; }, [&] { step(); }));
+  leave_together();
+}
+
 // Sends a number and a record that carries it, again and again, without waiting; and on the other side, what
 // must hold of them: no number before its predecessor, none before its data.
 class Stream {

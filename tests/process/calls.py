@@ -11,7 +11,7 @@ from pathlib import Path
 from faults import JOB_LIMIT_S, PEER_DIED, Options, omplrun, run, run_tests
 
 MEMORY = {"OMPL_CONDUITS": "self,shm"}
-TCP = {"OMPL_CONDUITS": "self,ofi", "OMPL_ENDPOINTS": "2"}
+TCP = {"OMPL_CONDUITS": "self,tcp", "OMPL_ENDPOINTS": "2"}
 SCARCE = {"OMPL_CREDITS": "4", "OMPL_CALL_MEMORY": "64K"}
 FLOODS = ((2, 1, 1500), (2, 8, 150), (3, 4, 150), (8, 1, 60), (8, 2, 30))  # ranks, threads, calls of each to each
 LONG_FLOODS = ((2, 8, 20_000), (4, 8, 4_000), (8, 8, 1_000), (5, 3, 5_000))

@@ -40,6 +40,10 @@ MOST_FAILURES = 5
 UCX_ABORTS = re.compile(r"ucp_request\.inl:\d+ +Fatal: unexpected error")
 PHASES = ("init", "alloc", "barrier", "puts", "collectives", "halo", "finalize")
 EVENTS = ("kill", "pause", "cut")
+START_S = {"shm": 0.03, "tcp": 0.1, "ofi": 0.12, "ucx": 0.3, "psm2": 0.3}  # of a job, about
+UNCUT = ("shm", "psm2")  # no data of theirs go over TCP
+# libpsm2 leaves its part of /dev/shm when a process is killed (src/conduit/psm2/README.md).
+STAYS = re.compile(r"psm2_shm\.")
 CLONE_NEWNS, CLONE_NEWNET = 0x20000, 0x40000000
 READY, WENT_ON = 1, 4  # states of chaos_rank.c, whose layout this is:
 HEAD = struct.Struct("5q")  # go, stop, killed, last[2]
@@ -81,7 +85,7 @@ class Trial:
 
 
 def cells(conduits: list[str], events: list[str]) -> list[tuple[str, str, str]]:
-    return [cell for cell in product(PHASES, conduits, events) if cell[1:] != ("shm", "cut")]
+    return [cell for cell in product(PHASES, conduits, events) if cell[2] != "cut" or cell[1] not in UNCUT]
 
 
 def trials(seed: int, count: int, all_cells: list[tuple[str, str, str]]) -> Iterator[Trial]:
@@ -94,7 +98,7 @@ def trials(seed: int, count: int, all_cells: list[tuple[str, str, str]]) -> Iter
         chance = random.Random(f"{seed} {number} {phase} {conduit} {event}")
         ranks = chance.choice((2, 3, 3, 4, 5))
         victims = chance.sample(range(ranks), 2 if event == "kill" and ranks > 3 and chance.random() < 0.2 else 1)
-        longest = {"shm": 0.03, "ofi": 0.12, "ucx": 0.3}[conduit] if phase == "init" else 0.06
+        longest = START_S[conduit] if phase == "init" else 0.06
         if phase in ("init", "finalize"):  # mostly soon: they are short
             longest *= chance.random() ** 2
         yield Trial(
@@ -188,6 +192,7 @@ class Job:
             "OMPL_SEGMENT_SIZE": "64M",
             "UCX_TLS": "tcp",
             "UCX_LOG_LEVEL": "fatal",
+            "PSM2_DEVICES": "self,shm",
             "TMPDIR": str(folder / "tmp"),
         }
         (folder / "tmp").mkdir()
@@ -294,7 +299,7 @@ class Job:
         found = [f"process {pid}" for pid in processes_marked(self.mark)]
         found += [f"file {path.name}" for path in (self.folder / "tmp").iterdir()]
         pids = {str(self.process.pid), *(str(row.pid) for row in self.rows())}
-        names = os.listdir("/dev/shm")
+        names = [name for name in os.listdir("/dev/shm") if not STAYS.match(name)]
         found += [f"/dev/shm/{name}" for name in names if alone or pids & set(re.findall(r"\d+", name))]
         return found + [f"socket {' '.join(row)}" for row in (sockets() if alone else [])]
 
@@ -353,7 +358,7 @@ def withdraw() -> bool:
 
 def conduits(build: Path) -> list[str]:
     info = subprocess.run([str(build / "bin/ompl-info")], text=True, capture_output=True, check=True, timeout=LIMIT_S)
-    return ["shm"] + [name for name in ("ofi", "ucx") if re.search(rf"^ *{name}\b", info.stdout, re.MULTILINE)]
+    return ["shm", "tcp"] + [name for name in ("ofi", "ucx") if re.search(rf"^ *{name}\b", info.stdout, re.MULTILINE)]
 
 
 def print_table(outcomes: dict[tuple[str, str, str], list[Outcome]]) -> None:
@@ -379,7 +384,9 @@ def main() -> int:
     parser.add_argument("--trials", type=int, default=30)
     parser.add_argument("--seed", type=int, default=20261128)
     parser.add_argument("--only", type=int, help="the number of one trial")
-    parser.add_argument("--conduits", help="of shm, ofi and ucx, those named; changes what a number stands for")
+    parser.add_argument(
+        "--conduits", help="of shm, tcp, ofi, ucx and psm2, those named; changes what a number stands for"
+    )
     parser.add_argument("--events", default=",".join(EVENTS), help="of kill, pause and cut, likewise")
     parser.add_argument("--verbose", action="store_true", help="a line for each trial")
     options = parser.parse_args()

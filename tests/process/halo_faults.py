@@ -35,7 +35,9 @@ class HaloFaults(unittest.TestCase):
         self.all_learn_of_it(conduits="self,shm")
 
     def test_over_a_network(self) -> None:
-        self.all_learn_of_it("--node-of", "0,1,0,1", conduits="self,ofi")
+        for conduits in ("self,tcp", "self,ofi"):
+            with self.subTest(conduits=conduits):
+                self.all_learn_of_it("--node-of", "0,1,0,1", conduits=conduits)
 
 
 if __name__ == "__main__":

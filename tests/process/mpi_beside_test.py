@@ -22,6 +22,7 @@ from launcher_test import Mpi, find_mpi_or_skip, leftovers, remove_orphans
 LIMIT_S = 240.0  # beyond the time that is asked for
 CONDUITS = {  # settings, network; the MPI may use either library itself
     "shm": ({"OMPL_CONDUITS": "self,shm"}, "none"),
+    "tcp": ({"OMPL_CONDUITS": "self,tcp", "OMPL_ENDPOINTS": "2"}, "tcp"),
     "ofi": ({"OMPL_CONDUITS": "self,ofi", "OMPL_ENDPOINTS": "2"}, "ofi"),
     "ucx": ({"OMPL_CONDUITS": "self,ucx", "OMPL_ENDPOINTS": "2"}, "ucx"),
     "mpi": ({"OMPL_CONDUITS": "self,mpi", "OMPL_ENDPOINTS": "2"}, "mpi"),
@@ -136,7 +137,7 @@ class Minute(Beside):
             self.job(conduit, 3, 60.0, 3, "mpi", "ompl")
 
     def test_every_order_of_start_and_end_over_networks(self) -> None:
-        for conduit in ("ofi", "ucx"):
+        for conduit in ("tcp", "ofi", "ucx"):
             self.every_order(conduit)
 
 

@@ -12,8 +12,9 @@ from faults import JOB_LIMIT_S, PEER_DIED, Options, omplrun, run, run_tests
 
 MEMORY = {"OMPL_CONDUITS": "self,shm"}
 OFI = {"OMPL_CONDUITS": "self,ofi"}
+TCP = {"OMPL_CONDUITS": "self,tcp"}
 UCX = {"OMPL_CONDUITS": "self,ucx", "UCX_TLS": "tcp,self"}
-CONDUITS = (MEMORY, OFI, UCX)
+CONDUITS = (MEMORY, TCP, OFI, UCX)
 ONE_ENDPOINT = {"OMPL_ENDPOINTS": "1"}
 EXITS = 5
 

@@ -42,7 +42,7 @@ def conduits() -> dict[str, dict[str, str]]:
     listed = subprocess.run(
         [str(BUILD / "bin/ompl-info")], text=True, capture_output=True, timeout=LIMIT_S, check=True
     ).stdout
-    networks = [name for name in ("ofi", "ucx") if re.search(rf"^ *{name}\b", listed, re.MULTILINE)]
+    networks = ["tcp", *(name for name in ("ofi", "ucx") if re.search(rf"^ *{name}\b", listed, re.MULTILINE))]
     return {"shm": {}} | {name: NETWORK | {"OMPL_CONDUITS": f"self,{name}"} for name in networks}
 
 

@@ -31,7 +31,7 @@ def marked(mark: str) -> list[int]:
 
 def networks(build: Path) -> list[str]:
     listed = subprocess.run([build / "bin/ompl-info"], text=True, capture_output=True, timeout=LIMIT_S, check=True)
-    return [name for name in ("ofi", "ucx") if re.search(rf"^ *{name}\b", listed.stdout, re.MULTILINE)]
+    return ["tcp", *(name for name in ("ofi", "ucx") if re.search(rf"^ *{name}\b", listed.stdout, re.MULTILINE))]
 
 
 def once(build: Path, conduit: str, number: int, delay: float, mark: str) -> str:

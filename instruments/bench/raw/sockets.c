@@ -8,20 +8,12 @@
  * OMPL_NET_INTERFACE is the network interface; the loopback if not set.
  */
 #include "network.h"
+#include "socket_pair.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <ifaddrs.h>
-#include <netinet/tcp.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 enum { flag_index = 64, page = 4096, at_once = 16 << 10 };
 
@@ -45,53 +37,6 @@ struct baseline_channel {
 };
 
 static atomic_int sleepers;
-
-static void check(int good, const char* what) {
-  if (good) return;
-  fprintf(stderr, "socket baseline: %s: %s\n", what, strerror(errno));
-  exit(1);
-}
-
-static struct sockaddr_in own_address(void) {
-  const char* wanted = getenv("OMPL_NET_INTERFACE");
-  struct ifaddrs *all = NULL, *each;
-  check(getifaddrs(&all) == 0, "getifaddrs");
-  for (each = all; each; each = each->ifa_next) {
-    if (!each->ifa_addr || each->ifa_addr->sa_family != AF_INET) continue;
-    if (strcmp(each->ifa_name, wanted && *wanted ? wanted : "lo") == 0) break;
-  }
-  check(each != NULL, "no such interface with an address of IPv4");
-  struct sockaddr_in own = *(struct sockaddr_in*)(void*)each->ifa_addr;
-  freeifaddrs(all);
-  own.sin_port = 0;
-  return own;
-}
-
-static int listening_socket(struct sockaddr_in* card) {
-  socklen_t size = sizeof *card;
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  *card = own_address();
-  check(fd >= 0 && bind(fd, (struct sockaddr*)card, size) == 0 && listen(fd, 1) == 0 &&
-            getsockname(fd, (struct sockaddr*)card, &size) == 0,
-        "listen");
-  return fd;
-}
-
-static int joined(int meeting, int rank) {
-  struct sockaddr_in card;
-  if (rank == 0) {
-    const int listener = listening_socket(&card);
-    check(send(meeting, &card, sizeof card, MSG_NOSIGNAL) == sizeof card, "meeting");
-    const int fd = accept(listener, NULL, NULL);
-    check(fd >= 0, "accept");
-    close(listener);
-    return fd;
-  }
-  check(recv(meeting, &card, sizeof card, MSG_WAITALL) == sizeof card, "meeting");
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  check(fd >= 0 && connect(fd, (struct sockaddr*)&card, sizeof card) == 0, "connect");
-  return fd;
-}
 
 baseline_channel* channel_open(int meeting, int rank, size_t bytes, int crowded) {
   const int yes = 1;

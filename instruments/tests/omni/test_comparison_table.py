@@ -26,6 +26,9 @@ def test_the_faster_of_two_operations_counts_and_of_rates_the_higher() -> None:
     assert fast == "| `a` | **2** |"
     rates = lines(row("a", 5, 7, bench="rate"), row("b", 8, 10, bench="rate"), row("c", 6, 9, bench="rate"))
     assert rates[2:] == ["| `a` | 6 |", "| `b` | **9** |", "| `c` | **7.5** |"]
+    between = lines(row("a", 5, 7, bench="flow"), row("b", 8, 10, bench="flow"))
+    assert between[0] == "| put + flag, 8 B, million that arrive a second | 1 thread |"
+    assert between[2:] == ["| `a` | 6 |", "| `b` | **9** |"]
     assert lines(row("a", 1200, 1300))[2] == "| `a` | **1,250** |"
 
 

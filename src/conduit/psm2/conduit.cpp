@@ -26,7 +26,8 @@ class Psm2Conduit final : public Conduit {
             .stalls_sender = true,  // a limit of messages under way: the credits are this conduit's own
             .max_fused_put = max_data_,
             .immediate_puts = true,
-            .max_message = max_data_};
+            .max_message = max_data_,
+            .max_endpoints = Library::allows_several() ? UINT32_MAX : 1U};
   }
   [[nodiscard]] std::size_t connection_bytes(const Job& /*job*/) const override {
     return sizeof(Psm2Link);

@@ -242,8 +242,9 @@ void Connections::ask(Psm2Link& link) noexcept {
   link.asked = send(link, &head, 1);
 }
 
+// While it sends PSM2 may call handlers, which may add links: no iterator is held.
 void Connections::ask_all() noexcept {
-  for (const auto& link : all()) ask(*link);
+  for (std::size_t i = 0; i < all().size(); ++i) ask(*all()[i]);
 }
 
 void Connections::look_for_silence(int64_t now) noexcept {
@@ -304,12 +305,13 @@ void Connections::fail(Psm2Link& link, int code, std::string_view why) noexcept 
 
 bool Connections::part() noexcept {
   bool all_have = connecting_ == nullptr;
-  for (const auto& link : all()) {
-    const bool lives = link->theirs != 0 && (link->failure == OMPL_OK || link->departed);
+  for (std::size_t i = 0; i < all().size(); ++i) {
+    Psm2Link& link = *all()[i];
+    const bool lives = link.theirs != 0 && (link.failure == OMPL_OK || link.departed);
     if (!lives) continue;
-    const uint64_t head = head_for(link->theirs, kGoodbye);
-    if (!link->goodbye_said) link->goodbye_said = send(*link, &head, 1);
-    all_have = all_have && link->goodbye_heard && link->departed;
+    const uint64_t head = head_for(link.theirs, kGoodbye);
+    if (!link.goodbye_said) link.goodbye_said = send(link, &head, 1);
+    all_have = all_have && link.goodbye_heard && link.departed;
   }
   return all_have;
 }

@@ -23,23 +23,21 @@ Psm2Endpoint::Psm2Endpoint(const SharedState& shared, uint32_t slot)
     : shared_(shared), library_(*shared.library), connections_(shared, slot) {}
 
 int Psm2Endpoint::open(const PsmUuid& job, PsmEpid* number) {
-  PsmEndpoint* opened = nullptr;
-  if (const int code = library_.open(shared_.devices, job, &opened, number); code != OMPL_OK)
-    return code;
+  PsmOpened opened;
+  if (const int code = library_.open(shared_.devices, job, &opened); code != OMPL_OK) return code;
   const std::array<PsmHandler, 2> handlers{on_request, on_reply};
   std::array<void*, 2> contexts{this, this};
   std::array<int, 2> numbers{-1, -1};
-  PsmMessageLimits limits{};
-  std::size_t length = 0;
-  PsmError error =
-      library_.am_register_handlers(opened, handlers.data(), 2, contexts.data(), numbers.data());
-  if (error == kPsmOk) error = library_.am_get_parameters(opened, &limits, sizeof limits, &length);
+  const PsmError error = library_.am_register_handlers(opened.endpoint, handlers.data(), 2,
+                                                       contexts.data(), numbers.data());
+  const PsmMessageLimits& limits = opened.limits;
   if (error != kPsmOk || numbers != std::array{0, 1} || limits.max_arguments < kMostArguments)
     return fail(OMPL_ERR_UNSUPPORTED, "PSM2 gives no handlers of active messages: {}",
                 library_.text_of(error));
-  endpoint_ = opened;
+  *number = opened.number;
+  endpoint_ = opened.endpoint;
   max_data_ = std::min(limits.max_request, limits.max_reply) / 8 * 8;
-  connections_.open(opened);
+  connections_.open(opened.endpoint);
   return OMPL_OK;
 }
 
@@ -74,17 +72,18 @@ Psm2Link* Psm2Endpoint::ready(uint32_t rank, Post* answer) {
   return nullptr;
 }
 
-// PSM2 copies the data.
+// PSM2 copies the data. It may call handlers meanwhile, in which the link may break: what is outstanding then counts as complete,
+// so the ticket is taken first.
 Post Psm2Endpoint::send(Psm2Link& link, const Arguments& arguments, int count, const void* data,
                         std::size_t length) {
+  const uint64_t ticket = link.window.issue();
+  link.gets[ticket % link.gets.size()] = to_head(arguments[0]).op == kGet;
   const PsmError error =
       library_.am_request(link.address, 0, arguments.data(), count, data, length, 0, nullptr, nullptr);
-  if (error != kPsmOk) [[unlikely]] {
+  if (error != kPsmOk) [[unlikely]]
     connections_.lost(link, in_words([&] { return library_.text_of(error); }));
+  if (link.failure != OMPL_OK) [[unlikely]]
     return refusal(link);
-  }
-  const uint64_t ticket = link.window.issue();
-  link.gets[ticket % link.gets.size()] = false;
   return {.state = Post::State::done, .ticket = ticket};
 }
 
@@ -102,17 +101,12 @@ Post Psm2Endpoint::get(uint32_t rank, void* target, uint64_t offset, std::size_t
   GetPool<Psm2Link>& gets = connections_.gets();
   if (gets.outstanding() >= kMostGets) return retry(Post::Reason::queue_full);
   auto* const operation = gets.take();
-  answer = send(*link, {head_for(link->theirs, kGet), offset, gets.number_of(*operation), length}, 4);
-  if (!is_posted(answer)) {
-    gets.give_back(operation);
-    return answer;
-  }
   operation->link = link;
   operation->target = static_cast<std::byte*>(target);
   operation->length = length;
-  operation->ticket = answer.ticket;
-  link->gets[answer.ticket % link->gets.size()] = true;
-  answer.state = Post::State::pending;
+  operation->ticket = link->window.next();
+  answer = send(*link, {head_for(link->theirs, kGet), offset, gets.number_of(*operation), length}, 4);
+  if (is_posted(answer)) answer.state = Post::State::pending;  // else the link has failed, and with it its gets
   return answer;
 }
 

@@ -86,7 +86,9 @@ class Psm2Endpoint final : public LinkedEndpoint<Psm2Endpoint> {
   PsmEndpoint* endpoint_ = nullptr;
   std::size_t max_data_ = 0;
   mutable std::atomic<bool> awaited_{false};  // somebody looks for completions
-  std::mutex waiting_mutex_;           // held by whoever takes messages while the connector is away
+  // Held by whoever takes messages while the connector is away. A handler that waits for room for its answer may be interrupted
+  // by another one.
+  std::recursive_mutex waiting_mutex_;
   std::deque<WaitingRecord> waiting_;  // in their order
   Sink* sink_ = nullptr;               // of the progress() under way
   int budget_ = 0;                     // of it

@@ -3,10 +3,14 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <list>
 #include <mutex>
+#include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -23,6 +27,8 @@ namespace {
 
 constexpr int kVersion = 2;
 constexpr int64_t kOpenNs = 15'000'000'000;
+constexpr uint32_t kMostMessage = 1U << 20;  // of data; PSM2's devices take about 8 KiB
+constexpr int kMostAsked = 10'000;
 
 thread_local std::string last_error;
 
@@ -57,13 +63,13 @@ class Told {
   const arch::AddedVariables added_;
 };
 
-const void* code_of_library = nullptr;  // where it is loaded
+std::atomic<const void*> code_of_library{nullptr};  // where it is loaded
 
 bool is_of_library(const struct sigaction& action) {
   Dl_info handler{};
   auto* const address = reinterpret_cast<void*>(action.sa_sigaction);
-  return code_of_library != nullptr && ::dladdr(address, &handler) != 0 &&
-         handler.dli_fbase == code_of_library;
+  const void* const code = code_of_library;
+  return code != nullptr && ::dladdr(address, &handler) != 0 && handler.dli_fbase == code;
 }
 
 constexpr std::array kFaults{SIGSEGV, SIGBUS};
@@ -143,7 +149,7 @@ int Library::load(Devices devices, const char* file) {
   return fail(OMPL_ERR_UNSUPPORTED, "PSM2 cannot be initialised: {}", text_of(initialised));
 }
 
-int Library::open(Devices devices, const PsmUuid& job, PsmEndpoint** endpoint, PsmEpid* number) const {
+int Library::open(Devices devices, const PsmUuid& job, PsmOpened* opened) const {
   PsmUuid key = job;
   if (devices == Devices::memory) {
     // Two of a process would have one number, and so the same memory. Processes differ by their ids; where MPI_LOCALRANKID is
@@ -153,20 +159,58 @@ int Library::open(Devices devices, const PsmUuid& job, PsmEndpoint** endpoint, P
     key[0] = static_cast<unsigned char>(next);
     key[1] = static_cast<unsigned char>(next >> 8);
   }
+  const int code = open_alone(devices, key, opened);
+  restore_signal_actions();  // a connector may have been at work, whose actions were taken for the program's
+  return code;
+}
+
+int Library::open_alone(Devices devices, const PsmUuid& key, PsmOpened* opened) const {
   const Told told(devices);
   PsmOpenOptions options{};
+  PsmOpened made;
   PsmError error = ep_open_opts_get_defaults(&options);
   options.timeout_ns = kOpenNs;
   options.affinity = 0;
-  if (error == kPsmOk) error = ep_open(key.data(), &options, endpoint, number);
+  if (error == kPsmOk) error = ep_open(key.data(), &options, &made.endpoint, &made.number);
   if (error == kPsmTooManyEndpoints)
     return fail(OMPL_ERR_UNSUPPORTED,
-                "this PSM2 opens one endpoint in a process (PSM2_MULTI_EP is 0, another user of PSM2 "
-                "initialised it, or it is old): set OMPL_ENDPOINTS=1, or PSM2_MULTI_EP=1");
+                "this PSM2 opens one endpoint in a process (another user of PSM2 initialised it, or it is "
+                "old): set OMPL_ENDPOINTS=1, or PSM2_MULTI_EP=1");
   if (error != kPsmOk)
     return fail(OMPL_ERR_UNSUPPORTED, "PSM2 cannot open an endpoint: {}", text_of(error));
-  error_register_handler(*endpoint, keep_error);
+  error_register_handler(made.endpoint, keep_error);
+  if (const int code = ask_limits(&made); code != OMPL_OK) return code;
+  *opened = made;
   return OMPL_OK;
+}
+
+// Another user of PSM2 in this process may be opening an endpoint: then no limit is there for a moment. Data longer than PSM2's
+// buffers would be written over what follows them.
+int Library::ask_limits(PsmOpened* opened) const {
+  PsmMessageLimits& limits = opened->limits;
+  for (int asked = 0; asked < kMostAsked; ++asked) {
+    std::size_t length = 0;
+    const PsmError error = am_get_parameters(opened->endpoint, &limits, sizeof limits, &length);
+    if (error != kPsmOk)
+      return fail(OMPL_ERR_UNSUPPORTED, "PSM2 has no active messages: {}", text_of(error));
+    if (std::max(limits.max_request, limits.max_reply) <= kMostMessage) return OMPL_OK;
+    std::this_thread::yield();
+  }
+  return fail(OMPL_ERR_UNSUPPORTED,
+              "PSM2 names no limit of its messages: PSM2_DEVICES needs shm or hfi beside self");
+}
+
+// PSM2 reads y..., n... and numbers; of the rest it says no, and so it does without the variable, which Told sets.
+bool Library::allows_several() {
+  constexpr std::string_view kName = "PSM2_MULTI_EP=";
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (!text.starts_with(kName)) continue;
+    const std::string value(text.substr(kName.size()));
+    return value.starts_with('y') || value.starts_with('Y') ||
+           std::strtoul(value.c_str(), nullptr, 0) != 0;
+  }
+  return true;
 }
 
 std::string Library::text_of(PsmError error) const {

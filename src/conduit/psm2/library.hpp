@@ -50,6 +50,12 @@ using PsmHandler = int (*)(PsmToken token, uint64_t* arguments, int count, void*
 using PsmErrorHandler = PsmError (*)(PsmEndpoint* endpoint, PsmError error, const char* text,
                                      void* token);
 
+struct PsmOpened {
+  PsmEndpoint* endpoint = nullptr;
+  PsmEpid number = 0;
+  PsmMessageLimits limits{};
+};
+
 // Which devices libpsm2 is to use: PSM2_DEVICES.
 enum class Devices : uint8_t {
   fabric,  // with hfi, a card
@@ -84,10 +90,19 @@ struct Library {
   int load(Devices devices, const char* file = "libpsm2.so.2");
 
   // Opens an endpoint, which leaves errors to us (last_error()). Several of one process have different numbers.
-  int open(Devices devices, const PsmUuid& job, PsmEndpoint** endpoint, PsmEpid* number) const;
+  // Any thread; one at a time goes through, since libpsm2 keeps the limits of messages in one place for the process, and sets
+  // them to INT_MAX and then anew for every endpoint that it opens.
+  int open(Devices devices, const PsmUuid& job, PsmOpened* opened) const;
+
+  // False: PSM2_MULTI_EP forbids a second endpoint in a process. Needs no libpsm2.
+  [[nodiscard]] static bool allows_several();
 
   // The error in words, with PSM2's own if an endpoint has told the calling thread some since this was asked last.
   [[nodiscard]] std::string text_of(PsmError error) const;
+
+ private:
+  int open_alone(Devices devices, const PsmUuid& key, PsmOpened* opened) const;
+  int ask_limits(PsmOpened* opened) const;
 };
 
 // While it maps another endpoint's memory libpsm2 takes SIGSEGV and SIGBUS for a moment, and keeps in one place for the process

@@ -37,7 +37,8 @@ int Psm2Endpoint::progress(Sink& sink, int budget) {
     connections_.ask_all();
   }
   if (++turns_ % kTurnsPerClock == 0) look_at_clock();
-  return waited + taken_ + connections_.progress();
+  const int taken = waited + taken_;  // before a connector begins, whose handlers count too
+  return taken + connections_.progress();
 }
 
 void Psm2Endpoint::look_at_clock() noexcept {

@@ -37,11 +37,14 @@ Connections::~Connections() {
 int Connections::open(const std::vector<std::string>& ips, uint16_t* port) {
   if (const int code = listen_at(ips, &listener_, port); code != OMPL_OK) return code;
   set_ = ::epoll_create1(EPOLL_CLOEXEC);
-  spare_ = Socket(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  spare_ = one_more();
   if (set_ < 0 || !spare_.is_open() || !observe(listener_.get(), What::listener, 0, EPOLLIN))
     return ompl::fail(OMPL_ERR_SYSTEM, "a set of descriptors cannot be made: {}", error_text(errno));
   return OMPL_OK;
 }
+
+// A descriptor that is of no use but to be closed. Needs no file: a container may lack /dev.
+Socket Connections::one_more() const { return Socket(::fcntl(set_, F_DUPFD_CLOEXEC, 0)); }
 
 uint32_t Connections::target_slot(uint32_t rank) const {
   return slot_ % static_cast<uint32_t>((*shared_.peers)[rank].ports.size());

@@ -100,6 +100,7 @@ class Connections {
   };
 
   // --- connections.cpp
+  [[nodiscard]] Socket one_more() const;
   [[nodiscard]] const Address& peer(const TcpLink& link) const { return (*shared_.peers)[link.rank]; }
   [[nodiscard]] uint32_t target_slot(uint32_t rank) const;
   TcpLink& add(uint32_t rank, uint32_t slot);

@@ -3,7 +3,6 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include <fcntl.h>
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -113,7 +112,7 @@ void Connections::take_visitors() noexcept {
       socket = Socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       const bool waited = socket.is_open();
       socket.close();
-      spare_ = Socket(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+      spare_ = one_more();
       if (!waited) return;
       continue;
     }

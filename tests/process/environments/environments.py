@@ -14,6 +14,7 @@ LIMIT_S = 240.0
 WORKS, WARNS, FAILS = "works", "warns", "fails"
 REFUSE = f"{sys.executable} {Path(__file__).with_name('system_calls.py')} refuse"
 NO_PROC = "mount -t tmpfs none /proc"
+TCP = "export OMPL_CONDUITS=self,tcp"
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,27 @@ ENVIRONMENTS = [
     Environment("no futexes for one rank", (FAILS,), wrap=without("futex"), only=True, says="futex"),
     Environment("no wake-ups for one rank", (WARNS,), only=True, says="futex",
                 wrap=without("futex:1:255:1", error="EPERM")),
+    # Over TCP
+    Environment("TCP", around=TCP),
+    Environment("TCP, and a rank dies", around=TCP, rule="survivors", options="--keep-going"),
+    Environment("TCP, 64 descriptors", around=TCP, first="ulimit -n 64"),
+    Environment("TCP, 8 descriptors", (WARNS, FAILS), around=TCP, first="ulimit -n 8", says="open files"),
+    Environment("TCP, user namespaces", around=TCP, wrap="unshare --user --map-root-user"),
+    Environment("TCP, PID namespaces with their own /proc", around=TCP,
+                wrap="unshare --pid --fork --kill-child --mount-proc"),
+    Environment("TCP, no /proc, /sys, /dev, HOME, /tmp", first="unset HOME",
+                around=f"for i in sys dev tmp; do mount -t tmpfs -o ro none /$i; done; {NO_PROC}; {TCP}"),
+    Environment("TCP, network namespaces", (FAILS,), around=TCP, wrap="unshare --net", says="address of IP"),
+    Environment("TCP, a network namespace for all together with the loopback alone",
+                around=f"{TCP}; exec unshare --net sh -c 'ip link set lo up; exec \"$@\"' sh {{}}"),
+    Environment("TCP, no accept4", (FAILS,), around=TCP, wrap=without("accept4"), says="accept4"),
+    Environment("TCP, no getrandom, no pidfd_open", (WORKS, WARNS), around=TCP,
+                wrap=without("getrandom", "pidfd_open"), says="pidfd_open"),
+    Environment("TCP, no sockets", (FAILS,), around=TCP, wrap=without("socket"), says="address of IP"),
+    Environment("TCP, no options of sockets", (FAILS,), around=TCP, wrap=without("setsockopt"), says="listen"),
+    Environment("TCP, another user, without capabilities", around=TCP,
+                wrap="setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set -all --inh-caps -all"),
+    Environment("TCP, one processor", around=TCP, wrap="taskset -c 0", options="--bind none"),
     # Scheduling and rights
     Environment("the last processor only", wrap="sh -c 'exec taskset -c $(($(nproc --all) - 1)) \"$@\"' sh",
                 options="--bind none"),

@@ -29,9 +29,9 @@ CALLS = """
     rt_sigaction rt_sigprocmask rt_sigsuspend sched_getaffinity sched_getscheduler sched_setaffinity sched_yield
     sendto set_robust_list set_tid_address setpgid setsid signalfd4 socket socketpair tgkill timer_create
     timer_settime unlink wait4 waitid"""
-# And of the ranks over libfabric and UCX.
+# And of the ranks over TCP, libfabric and UCX.
 NETWORK_CALLS = """
-    accept clock_nanosleep clone3 connect epoll_create eventfd2 get_mempolicy getpeername getsockname getuid
+    accept accept4 clock_nanosleep clone3 connect epoll_create eventfd2 get_mempolicy getpeername getsockname getuid
     process_vm_writev readlink recvmsg sendmsg set_mempolicy setsockopt shmat shmctl shmdt shmget shutdown
     statfs sysinfo timerfd_create timerfd_settime uname"""
 # A job says so, by a warning or an error, where one of these is refused.
@@ -42,7 +42,7 @@ def conduits(build: Path) -> list[str]:
     """Those of this build and machine that a job of one host can use."""
     info = [str(build / "bin/ompl-info")]
     listed = subprocess.run(info, text=True, capture_output=True, timeout=LIMIT_S, check=True).stdout
-    return ["shm", *(name for name in ("ofi", "ucx") if re.search(rf"^ *{name}\b", listed, re.MULTILINE))]
+    return ["shm", "tcp", *(name for name in ("ofi", "ucx") if re.search(rf"^ *{name}\b", listed, re.MULTILINE))]
 
 
 def command(build: Path, rule: str, *options: str) -> list[str]:

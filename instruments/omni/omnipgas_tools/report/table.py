@@ -28,6 +28,11 @@ def tables(side: dict[str, Any]) -> str:
     if rates:
         counts = sorted({row["threads"] for row in rates})
         parts.append(_by_threads("million puts with flag a second at a target that sleeps", rates, counts))
+    flows = [row for row in rows if row["bench"] == "flow" and row["size"] == SIZES[0]]
+    for kind, ops in KINDS.items():
+        if of_kind := [row for row in flows if row["op"] in ops]:
+            counts = sorted({row["threads"] for row in of_kind})
+            parts.append(_by_threads(f"{kind}, {size_text(SIZES[0])}, million that arrive a second", of_kind, counts))
     others = _others(rows)
     if others:
         parts.append(_table("what else", list(others), list(others.values())))

@@ -185,7 +185,7 @@ class RatioToBest:
         cells = [cell for key in self.others if (cell := outcome.cell(*key)) and cell.status == "ok" and cell.rounds]
         if not cells:
             return target.missing("was not measured")
-        best = (min if target.at_most else max)(cells, key=lambda cell: statistics.median(cell.values()))
+        best = (min if target.at_most else max)(cells, key=lambda cell: statistics.median(self.value(cell)))
         library, op = best.contender.key
         named = replace(target, name=f"{target.name} ({self.label.format(library=library, op=op)})")
         return Ratio(self.mine, (library, op, best.threads, best.size), self.value)(outcome, named)

@@ -43,23 +43,6 @@ def of_baseline(transport: str, op: str, size: int) -> Ratio:
     return Ratio((f"ompl {transport}", op, 1, size), (f"{baseline} {transport}", op, 1, size))
 
 
-def tcp() -> Iterator[Measurement]:
-    """Put + flag over the default transport, connections of TCP."""
-    both = Contenders(["ompl", "ofi"], ["put"], ["tcp"])
-    target = at_most("put+flag, TCP between namespaces, 1 thread, 8 B, of the baseline", 1.1)
-    yield cells("pingpong", [both], (1,), (SMALL,), {target: of_baseline("tcp", "put", SMALL)}, hosts=True)
-    both, sizes = Contenders(["ompl"], ["put", "putsignal"], ["tcp"]), (SMALL, MEDIUM, LARGE)
-    for threads in (1, *THREADS):
-        where = f"TCP between namespaces, {threads} thread{'s' if threads > 1 else ''}"
-        judged: dict[Target, Judge] = {
-            at_most(f"put+flag, {where}, {size} B, of put_signal", 1.1): Ratio(
-                ("ompl tcp", "put", threads, size), ("ompl tcp", "putsignal", threads, size)
-            )
-            for size in sizes
-        }
-        yield cells("pingpong", [both], (threads,), sizes, judged, hosts=True)
-
-
 def ofi() -> Iterator[Measurement]:
     """The libfabric conduit beside its baseline, and beside MPI with threads."""
     for transport in OFI_TRANSPORTS:

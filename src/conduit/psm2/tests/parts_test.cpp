@@ -92,13 +92,27 @@ TEST(Psm2Library, LeavesSignalsAlone) {
   setenv("PSM2_DEVICES", "self,shm", 1);
   Library library;
   if (library.load(Devices::memory) != OMPL_OK) GTEST_SKIP() << error_detail();
-  PsmEndpoint* first = nullptr;
-  PsmEndpoint* second = nullptr;
-  PsmEpid numbers[2] = {};
-  ASSERT_EQ(library.open(Devices::memory, {}, &first, &numbers[0]), OMPL_OK) << error_detail();
-  ASSERT_EQ(library.open(Devices::memory, {}, &second, &numbers[1]), OMPL_OK) << error_detail();
-  EXPECT_NE(numbers[0], numbers[1]) << "they would share one memory";
+  PsmOpened first;
+  PsmOpened second;
+  ASSERT_EQ(library.open(Devices::memory, {}, &first), OMPL_OK) << error_detail();
+  ASSERT_EQ(library.open(Devices::memory, {}, &second), OMPL_OK) << error_detail();
+  EXPECT_NE(first.number, second.number) << "they would share one memory";
   EXPECT_TRUE(signal_handlers() == before);
+}
+
+TEST(Psm2Library, KnowsWhetherAProcessMayHaveSeveralEndpoints) {
+  unsetenv("PSM2_MULTI_EP");
+  EXPECT_TRUE(Library::allows_several());
+  for (const char* const yes : {"1", "y", "YES", "2"}) {
+    setenv("PSM2_MULTI_EP", yes, 1);
+    EXPECT_TRUE(Library::allows_several()) << yes;
+  }
+  for (const char* const no : {"0", "no", "N", "", "false"}) {
+    setenv("PSM2_MULTI_EP", no, 1);
+    EXPECT_FALSE(Library::allows_several()) << no;
+    EXPECT_EQ(make()->capabilities().max_endpoints, 1U);
+  }
+  unsetenv("PSM2_MULTI_EP");
 }
 
 // Nothing is loaded for that.

@@ -237,5 +237,25 @@ TEST_F(TcpStranger, StrangersHoldFewDescriptors) {
   ASSERT_TRUE(until([&] { return b->flag(kFlag + 8) == 2; }, [&] { step(); }));
 }
 
+// Two thousand of them, fifty at once, while the ranks of the job go on.
+TEST_F(TcpStranger, CrowdsWithGarbageDelayNobody) {
+  constexpr int kWaves = 40;
+  constexpr std::size_t kAtOnce = 50;
+  std::mt19937 random(2);
+  const std::size_t before = open_descriptors();
+  for (int wave = 0; wave < kWaves; ++wave) {
+    std::vector<Socket> crowd;
+    for (std::size_t i = 0; i < kAtOnce; ++i) {
+      std::vector<uint8_t> bytes(1 + random() % 200);  // some say too little to be judged
+      std::ranges::generate(bytes, [&] { return static_cast<uint8_t>(random()); });
+      crowd.push_back(connect());
+      say(crowd.back(), bytes.data(), bytes.size());
+    }
+    ASSERT_NO_FATAL_FAILURE(still_works());
+    EXPECT_LT(open_descriptors(), before + kAtOnce + 100);
+  }
+  EXPECT_EQ(b->flag(kFlag), static_cast<uint32_t>(kWaves));
+}
+
 }  // namespace
 }  // namespace ompl::conduit::tcp::test
