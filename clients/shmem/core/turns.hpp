@@ -5,10 +5,15 @@
 // So the members of a team first meet, and then vote: each says whether it could take the lock of its PE. If one could not, all
 // give it back and vote again. A thread does not take the lock while one waits whose team has a lower number, the same at
 // all members, so that one of the teams always gets its turn.
+//
+// The members of an active set have no team yet in which they could vote. So one such set of the job at a time becomes a team: its
+// first PE takes a lock of the job, then tells the members. Teams that are being made by splits do not wait for that, since
+// whoever holds the locks of a split needs nothing else.
 #pragma once
 
 #include <mutex>
 #include <set>
+#include <vector>
 
 #include "core/state.hpp"
 
@@ -42,6 +47,24 @@ class TeamTurns {
   std::mutex mutex_;
   bool taken_ = false;
   std::multiset<uint64_t> waiting_;  // numbers of teams whose members have met
+};
+
+// The turn of an active set that is to become a team, in the job. Used by the threads that call the collective, one of each member.
+class SetTurn {
+ public:
+  // Bytes of symmetric memory at State::words: the lock (of PE 0), the set whose turn it is (of each PE), and what never changes.
+  static constexpr std::size_t kWords = 3 * sizeof(uint64_t);
+
+  SetTurn(const ActiveSet& set, const std::vector<uint32_t>& members);
+  int begin();
+  int end(ompl_team* team);  // once it is made
+
+ private:
+  int take_lock();
+
+  const std::vector<uint32_t>& members_;
+  const uint64_t key_;  // of the set; not 0
+  const bool first_;    // this PE takes the lock
 };
 
 }  // namespace shmem_core
