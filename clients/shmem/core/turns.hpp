@@ -6,9 +6,9 @@
 // give it back and vote again. A thread does not take the lock while one waits whose team has a lower number, the same at
 // all members, so that one of the teams always gets its turn.
 //
-// The members of an active set have no team yet in which they could vote. So one such set of the job at a time becomes a team: its
-// first PE takes a lock of the job, then tells the members. Teams that are being made by splits do not wait for that, since
-// whoever holds the locks of a split needs nothing else.
+// The members of an active set have no team yet in which they could vote. So they meet in a table of the set's first PE: each
+// enters itself there. When all have come, that PE takes a lock of the job, and tells them: one such set of the job at a
+// time becomes a team, and its members wait for nobody else. Nor does whoever holds the locks of a split.
 #pragma once
 
 #include <mutex>
@@ -52,15 +52,20 @@ class TeamTurns {
 // The turn of an active set that is to become a team, in the job. Used by the threads that call the collective, one of each member.
 class SetTurn {
  public:
-  // Bytes of symmetric memory at State::words: the lock (of PE 0), the set whose turn it is (of each PE), and what never changes.
-  static constexpr std::size_t kWords = 3 * sizeof(uint64_t);
+  // Bytes of symmetric memory at State::words: the lock (of PE 0), the set whose turn it is (of each PE), what never changes, and
+  // the table, of which an entry is a set and how many have come. A set may have several entries.
+  static constexpr std::size_t kEntries = 61;
+  static constexpr std::size_t kWords = (3 + 2 * kEntries) * sizeof(uint64_t);
 
   SetTurn(const ActiveSet& set, const std::vector<uint32_t>& members);
   int begin();
   int end(ompl_team* team);  // once it is made
 
  private:
-  int take_lock();
+  int enter() const;
+  [[nodiscard]] uint64_t entered() const;
+  int await_all() const;
+  static int take_lock();
 
   const std::vector<uint32_t>& members_;
   const uint64_t key_;  // of the set; not 0
