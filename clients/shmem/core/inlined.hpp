@@ -18,4 +18,7 @@ void open_inlined();
 // From now on every call is one of the library.
 void close_inlined();
 
+// Whether another library stands before the layer's waits, as a tracer does, and is to see those too that hold at once.
+bool layer_is_watched();
+
 }  // namespace shmem_core

@@ -71,12 +71,14 @@ struct State {
   int thread_level = SHMEM_THREAD_SINGLE;
   uintptr_t base = 0;             // where offset 0 of the own segment is mapped
   std::atomic<uint64_t> span{0};  // offsets below it may be of the heap
+  uint64_t words = 0;             // offset of those of SetTurn
   std::vector<Region> regions;
   std::vector<char> mapped;  // by rank: its memory is mapped here
   Team* world = nullptr;
   Team* shared = nullptr;
   bool debug = false;
-  Results results;  // of the default context
+  bool watched = false;  // another library, a tracer, stands before the layer's waits
+  Results results;       // of the default context
 };
 
 // Written by init() and by collective functions. Never destroyed: threads may outlive static objects.

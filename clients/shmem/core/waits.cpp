@@ -114,7 +114,7 @@ Word Words::at(std::size_t i) const {
 int wait_until(const Word& word) {
   ompl_condition condition;
   if (const int code = condition_of(word, &condition); code != OMPL_OK) return code;
-  if (is_aligned(word) && holds(word)) {
+  if (!state().watched && is_aligned(word) && holds(word)) {
     progress_in_loops();
     return OMPL_OK;
   }

@@ -52,6 +52,7 @@ void CallReader::own(const CallView& view) {
     case Kind::kOmplWaitAny:
     case Kind::kOmplWaitSome:
     case Kind::kOmplWaitAll:
+    case Kind::kOmplWaitMemory:
       for (const trace::Word& word : view.words) take_signals(word.number);
       return;
     case Kind::kOmplFlagThen:  // the callback's calls wait for nothing

@@ -149,6 +149,7 @@ void Signals::add(const trace::RankTrace& trace, std::size_t thread, const CallV
     case Kind::kOmplWaitAny:
     case Kind::kOmplWaitSome:
     case Kind::kOmplWaitAll:
+    case Kind::kOmplWaitMemory:
     case Kind::kOmplFlagThen:
       std::ranges::for_each(view.words, wait);
       return;

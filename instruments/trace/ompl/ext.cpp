@@ -81,6 +81,18 @@ void append_held(Call& call, const ompl_condition* conditions, std::size_t count
   for (std::size_t i = 0; i < count; ++i) call.append(word_of(conditions[number(i)]));
 }
 
+// The same of waits for memory. Signals and atomics change words of 32 and 64 bits; of puts nobody knows which word they change.
+template <typename Number>
+void append_memory(Call& call, const ompl_condition* conditions, std::size_t count,
+                   const Number& number) {
+  call.append();
+  for (std::size_t i = 0; i < count; ++i) {
+    ompl_condition held = conditions[number(i)];
+    held.comparison &= ~uint32_t{OMPL_SIGNED};
+    if (held.width >= 32) call.append(word_of(held));
+  }
+}
+
 }  // namespace
 
 }  // namespace ompl::trace
@@ -229,22 +241,37 @@ int ompl_ctx_wait_all(ompl_ctx* ctx, const ompl_condition* conditions, size_t co
   return code;
 }
 
-// Who wrote the memory is not known: a wait for it is recorded as time of the call alone.
 int ompl_wait_memory(ompl_ctx* ctx, const ompl_condition* condition, int64_t timeout_ns) {
-  OMPL_TRACED(kOmplWaitMemory, ompl_wait_memory, (ctx, condition, timeout_ns), );
+  Call call(Kind::kOmplWaitMemory, __builtin_return_address(0), {});
+  const int code = call.run([&] { return OMPL_REAL(ompl_wait_memory)(ctx, condition, timeout_ns); });
+  append_memory(call, condition, code == OMPL_OK ? 1 : 0, [](std::size_t) { return 0; });
+  return code;
 }
 int ompl_wait_memory_any(ompl_ctx* ctx, const ompl_condition* conditions, size_t count, size_t* which,
                          int64_t timeout_ns) {
-  OMPL_TRACED(kOmplWaitMemory, ompl_wait_memory_any, (ctx, conditions, count, which, timeout_ns), );
+  Call call(Kind::kOmplWaitMemory, __builtin_return_address(0), {});
+  const int code = call.run(
+      [&] { return OMPL_REAL(ompl_wait_memory_any)(ctx, conditions, count, which, timeout_ns); });
+  append_memory(call, conditions, code == OMPL_OK ? 1 : 0, [&](std::size_t) { return *which; });
+  return code;
 }
 int ompl_wait_memory_some(ompl_ctx* ctx, const ompl_condition* conditions, size_t count,
                           size_t* indices, size_t* found, int64_t timeout_ns) {
-  OMPL_TRACED(kOmplWaitMemory, ompl_wait_memory_some,
-              (ctx, conditions, count, indices, found, timeout_ns), );
+  Call call(Kind::kOmplWaitMemory, __builtin_return_address(0), {});
+  const int code = call.run([&] {
+    return OMPL_REAL(ompl_wait_memory_some)(ctx, conditions, count, indices, found, timeout_ns);
+  });
+  append_memory(call, conditions, code == OMPL_OK ? *found : 0,
+                [&](std::size_t i) { return indices[i]; });
+  return code;
 }
 int ompl_wait_memory_all(ompl_ctx* ctx, const ompl_condition* conditions, size_t count,
                          int64_t timeout_ns) {
-  OMPL_TRACED(kOmplWaitMemory, ompl_wait_memory_all, (ctx, conditions, count, timeout_ns), );
+  Call call(Kind::kOmplWaitMemory, __builtin_return_address(0), {});
+  const int code =
+      call.run([&] { return OMPL_REAL(ompl_wait_memory_all)(ctx, conditions, count, timeout_ns); });
+  append_memory(call, conditions, code == OMPL_OK ? count : 0, [](std::size_t i) { return i; });
+  return code;
 }
 
 int ompl_ctx_put_strided(ompl_ctx* ctx, uint64_t src_addr, uint32_t target_rank, uint64_t dest_addr,
