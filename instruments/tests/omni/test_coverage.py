@@ -115,6 +115,16 @@ def test_lines_are_those_that_any_part_ran() -> None:
     assert "75.0 % of all lines (the mock left out), by the conduits' tests above" in found.page()
 
 
+def test_functions_that_were_noted_have_no_lines(build: Path) -> None:
+    counters = Fake(build, set())
+    Part({"ompl_put"}, {}, noted=True).write(counters.part("shm"))
+    found = coverage.table(counters)
+    assert found.ran == {"shm": {"ompl_put"}}
+    page = found.page()
+    assert "Over shm the functions were noted by a trampoline" in page
+    assert "## Lines" not in page
+
+
 def test_reports_of_gcovr_are_read() -> None:
     functions = [{"name": "ompl_put", "execution_count": 2}, {"name": "ompl_get", "execution_count": 0}]
     lines = [{"line_number": 1, "count": 3}, {"line_number": 2, "count": 0},
