@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ompl.h and ompl_ext.h, with put, get, put_word, put_nb, handle_wait_all, fetch_add and the addition of doubles to mapped ranks
- * compiled into the caller. For language runtimes and inner loops that issue many small operations: it saves the call, which costs more than the
- * operation. Include it instead of the others; meaning, checks and errors are the same. The functions of the
+ * ompl.h and ompl_ext.h, with put, get, put_word, put_nb, handle_wait_all, fetch_add, the addition of doubles and the fence of
+ * mapped ranks compiled into the caller. For language runtimes and inner loops that issue many small operations: it saves the
+ * call, which costs more than the operation. Include it instead of the others; meaning, checks and errors are the same. The functions of the
  * library stay what they are, and are called whenever the fast case does not hold.
  *
  * The fast case: the operation falls into the allocation, and goes to the rank, that the calling thread's
@@ -39,8 +39,11 @@ struct ompl_windows {
 extern OMPL_API __thread struct ompl_windows ompl_thread_windows
     __attribute__((tls_model("initial-exec")));
 
-/* Offset in a segment of the number of its sleepers. */
+/* Offsets in a segment: the number of its sleepers, those of all flags, of each bucket of flags, and of the flags watched. */
 #define OMPL_WINDOW_SLEEPERS 264
+#define OMPL_WINDOW_ANY 448
+#define OMPL_WINDOW_BUCKETS 512
+#define OMPL_WINDOW_WATCHES 21064
 
 /* Longer puts take the call: the library notes them, and they take longer than it does. */
 #define OMPL_WINDOW_BULK 16384
@@ -64,7 +67,18 @@ OMPL_EXTERN_INLINE void ompl_window_fence(void) {
 #endif
 }
 
-/* The same before an atomic that returns the value before. On x86-64 a locked instruction is a fence itself, but one that
+/* Orders the calling thread's stores, plain and atomic, before its later ones. x86-64 keeps them in order as they are. */
+OMPL_EXTERN_INLINE void ompl_window_store_fence(void) {
+#if defined(__x86_64__)
+  __asm__ __volatile__("" ::: "memory");
+#elif defined(__aarch64__)
+  __asm__ __volatile__("dmb ishst" ::: "memory");
+#else
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+/* ompl_window_fence() before an atomic that returns the value before. On x86-64 a locked instruction is a fence itself, but one that
  * only reads is a load; on aarch64 the load of an exclusive pair may overtake earlier stores. */
 OMPL_EXTERN_INLINE void ompl_window_fence_before_fetch(int only_reads) {
 #if defined(__x86_64__)
@@ -108,18 +122,30 @@ OMPL_EXTERN_INLINE int ompl_window_holds(const struct ompl_window* window, uint3
 /* The word at (target_rank, addr) if it lies in the flags' window, else NULL. */
 OMPL_EXTERN_INLINE void* ompl_window_word(uint32_t target_rank, uint64_t addr, size_t width) {
   const struct ompl_window* window = &ompl_windows_here()->flag;
-  if (__builtin_expect(addr % width != 0, 0) ||
-      __builtin_expect(!ompl_window_holds(window, target_rank, addr, width), 0))
+  const uint64_t last =
+      addr - window->begin + (width - 1); /* no overflow: allocations begin at multiples of 256 */
+  if (__builtin_expect(addr % width != 0, 0) || __builtin_expect(target_rank != window->rank, 0) ||
+      __builtin_expect(last >= __atomic_load_n(&window->length, __ATOMIC_RELAXED), 0))
     return NULL;
   return window->base + addr;
+}
+
+OMPL_EXTERN_INLINE uint32_t ompl_window_count(const unsigned char* base, size_t offset) {
+  return __atomic_load_n((const uint32_t*)(const void*)(base + offset), __ATOMIC_SEQ_CST);
+}
+
+/* Whether some of the rank's sleepers may wait for that word. Most wait for another one. */
+OMPL_EXTERN_INLINE int ompl_window_awaited(const unsigned char* base, uint64_t addr) {
+  const size_t bucket = ((uint32_t)(addr >> 2) * 2654435769U) >> 26;
+  return (ompl_window_count(base, OMPL_WINDOW_BUCKETS + 64 * bucket) |
+          ompl_window_count(base, OMPL_WINDOW_ANY) | ompl_window_count(base, OMPL_WINDOW_WATCHES)) != 0;
 }
 
 /* Wakes who waits for a word of the flags' window that was changed. */
 OMPL_EXTERN_INLINE void ompl_window_changed(uint32_t target_rank, uint64_t addr) {
   const unsigned char* base = ompl_windows_here()->flag.base;
-  if (__builtin_expect(__atomic_load_n((const uint32_t*)(const void*)(base + OMPL_WINDOW_SLEEPERS),
-                                       __ATOMIC_SEQ_CST) != 0,
-                       0))
+  if (__builtin_expect(ompl_window_count(base, OMPL_WINDOW_SLEEPERS) != 0, 0) &&
+      ompl_window_awaited(base, addr))
     ompl_window_wake(target_rank, addr);
 }
 
@@ -214,6 +240,19 @@ OMPL_EXTERN_INLINE int ompl_handle_wait_all(ompl_ctx* ctx, ompl_handle* handles,
     return OMPL_OK;
   }
   return ompl_handle_wait_all_call(ctx, handles + complete, count - complete, timeout_ns);
+}
+
+extern OMPL_API int ompl_ctx_fence_call(ompl_ctx* ctx, uint32_t rank,
+                                        int64_t timeout_ns) __asm__("ompl_ctx_fence");
+
+/* The fence for the rank of the data's window: its memory is mapped, so there is nothing to wait for. */
+OMPL_EXTERN_INLINE int ompl_ctx_fence(ompl_ctx* ctx, uint32_t rank, int64_t timeout_ns) {
+  const struct ompl_window* window = &ompl_windows_here()->data;
+  if (__builtin_expect(ctx != OMPL_CTX_DEFAULT || rank != window->rank, 0) ||
+      __builtin_expect(__atomic_load_n(&window->length, __ATOMIC_RELAXED) == 0, 0))
+    return ompl_ctx_fence_call(ctx, rank, timeout_ns);
+  ompl_window_store_fence();
+  return OMPL_OK;
 }
 
 extern OMPL_API int ompl_ctx_atomic64_call(ompl_ctx* ctx, uint32_t target_rank, uint64_t addr, int op,

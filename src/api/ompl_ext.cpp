@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "api/call.hpp"
-#include "arch/cpu.hpp"
 #include "arch/mpi.hpp"
 #include "core/calls/scope.hpp"
 #include "core/data/callbacks.hpp"
@@ -103,7 +102,7 @@ int ompl_ctx_fence(ompl_ctx* ctx, uint32_t rank, int64_t timeout_ns) {
   // Where all ranks share memory nothing is waited for.
   if (const Context* const c = ctx == OMPL_CTX_SHARED ? nullptr : ompl::api::known_context(ctx);
       c != nullptr && rank < c->ranks && c->runtime->network == nullptr) {
-    ompl::arch::store_fence();
+    ompl_window_store_fence();
     return OMPL_OK;
   }
   return with_ranks(ctx, rank, "ompl_ctx_fence",

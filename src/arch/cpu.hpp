@@ -18,17 +18,6 @@ inline void pause() {
 #endif
 }
 
-// Orders the calling thread's stores, plain and atomic, before its later ones. x86-64 keeps them in order as they are.
-inline void store_fence() {
-#if defined(__x86_64__)
-  asm volatile("" ::: "memory");
-#elif defined(__aarch64__)
-  asm volatile("dmb ishst" ::: "memory");
-#else
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-#endif
-}
-
 // Atomic views of words in a segment. All accesses that take part in the sleep protocol are
 // sequentially consistent: see docs/explanation/waiting.md for why no stand-alone fence is needed.
 inline std::atomic_ref<uint32_t> word32(std::byte* address) {

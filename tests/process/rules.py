@@ -266,6 +266,9 @@ class Threads(unittest.TestCase):
     def test_additions_compiled_in_and_called_are_atomic_together(self) -> None:
         self.holds("additions")
 
+    def test_fences_compiled_in_and_called_keep_puts_in_order(self) -> None:
+        self.holds("fences")
+
     def test_without_memory_calls_say_so_to_all(self) -> None:
         self.holds("memory")
         alone = subprocess.run(

@@ -315,6 +315,44 @@ void additions_rule() {
   expect(total == 2 * kEach * kNumber, "an addition was lost");
 }
 
+// What is put after a fence is seen after the words before it, by the fence that ompl_inline.h expands and by the library's.
+// Wherever the quick case does not hold the library answers.
+void fences_rule() {
+  constexpr uint64_t kLast = 20'000;
+  constexpr std::size_t kWords = 40;
+  const uint64_t words = allocate(kWords * sizeof(uint64_t));
+  const uint64_t number = allocate(sizeof number);
+  const auto at = [](uint64_t offset) {
+    return std::atomic_ref(*static_cast<uint64_t*>(ompl_ptr(rank(), offset)))
+        .load(std::memory_order_acquire);
+  };
+  const auto library = &ompl_ctx_fence;
+  uint64_t block[kWords];
+  for (uint64_t i = 1; rank() % 2 == 0 && i <= kLast; ++i) {
+    for (uint64_t& word : block) word = i;
+    ok(ompl_put(address(block), next(), words, sizeof block), "ompl_put");
+    ok(i % 2 == 0 ? library(OMPL_CTX_DEFAULT, next(), OMPL_FOREVER)
+                  : ompl_ctx_fence(OMPL_CTX_DEFAULT, next(), OMPL_FOREVER),
+       "a fence");
+    ok(ompl_put(address(&i), next(), number, sizeof i), "ompl_put");
+  }
+  for (uint64_t seen = 0; rank() % 2 == 1 && seen < kLast; ompl_progress(OMPL_CTX_DEFAULT, 0)) {
+    seen = at(number);
+    for (std::size_t i = 0; i < kWords; ++i)
+      expect(at(words + i * sizeof(uint64_t)) >= seen, "a number overtook the words before the fence");
+  }
+  ok(ompl_barrier(), "ompl_barrier");
+  ok(ompl_free(number), "ompl_free");
+  ok(ompl_ctx_fence(OMPL_CTX_DEFAULT, next(), OMPL_FOREVER), "a fence without a window");
+  ok(ompl_ctx_fence(OMPL_CTX_DEFAULT, OMPL_ALL_RANKS, OMPL_FOREVER), "a fence of all ranks");
+  expect(ompl_ctx_fence(OMPL_CTX_DEFAULT, 99, OMPL_FOREVER) == OMPL_ERR_RANK, "a fence of no rank");
+  ok(ompl_put(address(block), next(), words, sizeof block), "ompl_put");  // opens a window
+  ok(ompl_finalize(), "ompl_finalize");
+  g_finalized = true;
+  expect(ompl_ctx_fence(OMPL_CTX_DEFAULT, next(), OMPL_FOREVER) == OMPL_ERR_STATE,
+         "a fence after ompl_finalize");
+}
+
 }  // namespace
 
 void* operator new(std::size_t bytes) {
@@ -335,10 +373,10 @@ void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std
 
 int main(int argc, char** argv) {
   const std::map<std::string, void (*)()> rules{
-      {"late", late_rule},          {"late-data", late_rule_of_data},
-      {"cancel", cancel_rule},      {"exit", exit_rule},
-      {"throw", throw_rule},        {"memory", memory_rule},
-      {"additions", additions_rule}};
+      {"late", late_rule},           {"late-data", late_rule_of_data},
+      {"cancel", cancel_rule},       {"exit", exit_rule},
+      {"throw", throw_rule},         {"memory", memory_rule},
+      {"additions", additions_rule}, {"fences", fences_rule}};
   const auto rule = rules.find(argc > 1 ? argv[1] : "");
   expect(rule != rules.end(), "no such rule");
   ok(ompl_init(), "ompl_init");

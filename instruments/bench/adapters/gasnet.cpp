@@ -31,12 +31,10 @@ class Gasnet : public bench::WindowAdapter {
     rank_ = static_cast<int>(gex_TM_QueryRank(team_));
     check(gex_Segment_Attach(&segment, team_, window_.size()), "gex_Segment_Attach");
     window_.place(gex_Segment_QueryAddr(segment));
-    void* theirs = nullptr;
-    void* mapped = nullptr;
-    gex_Event_Wait(gex_EP_QueryBoundSegmentNB(team_, peer(), &theirs, &mapped, nullptr, 0));
-    base_ = static_cast<std::byte*>(theirs);
+    const bench::SegmentOf their_segment = bench::segment_of(team_, peer());
+    base_ = their_segment.theirs;
     longest_ = gex_AM_MaxRequestLong(team_, peer(), GEX_EVENT_NOW, 0, 1);
-    mapped_ = mapped != nullptr;
+    mapped_ = their_segment.mapped != nullptr;
     gex_Event_Wait(gex_Coll_BarrierNB(team_, 0));
   }
   ~Gasnet() { bench::leave(team_); }

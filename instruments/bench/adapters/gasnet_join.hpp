@@ -4,6 +4,7 @@
 
 #include <gasnetex.h>
 
+#include <cstddef>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -39,6 +40,24 @@ int after_joining(int& argc, char**& argv, Run run) {
 inline void leave(gex_TM_t team) {
   gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
   gasnet_exit(0);
+}
+
+// Where a rank's segment is: as that rank sees it, and as this one does, null if it is not mapped here.
+struct SegmentOf {
+  std::byte* theirs = nullptr;
+  void* mapped = nullptr;
+};
+inline SegmentOf segment_of(gex_TM_t team, gex_Rank_t rank) {
+  void* theirs = nullptr;
+  SegmentOf found;
+#if GASNET_RELEASE_VERSION_MAJOR < 2020 || \
+    (GASNET_RELEASE_VERSION_MAJOR == 2020 && GASNET_RELEASE_VERSION_MINOR <= 10)
+  check(gex_Segment_QueryBound(team, rank, &theirs, &found.mapped, nullptr), "gex_Segment_QueryBound");
+#else
+  gex_Event_Wait(gex_EP_QueryBoundSegmentNB(team, rank, &theirs, &found.mapped, nullptr, 0));
+#endif
+  found.theirs = static_cast<std::byte*>(theirs);
+  return found;
 }
 
 inline std::string gasnet_version() {

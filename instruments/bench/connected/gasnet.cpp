@@ -23,9 +23,7 @@ class Gasnet : public bench::Connected {
     check(gex_Segment_Attach(&segment, team_, bytes), "gex_Segment_Attach");
     std::memset(gex_Segment_QueryAddr(segment), 0, bytes);
     for (gex_Rank_t i = 0; i < bases_.size(); ++i) {
-      void* base = nullptr;
-      gex_Event_Wait(gex_EP_QueryBoundSegmentNB(team_, i, &base, nullptr, nullptr, 0));
-      bases_[i] = static_cast<std::byte*>(base);
+      bases_[i] = bench::segment_of(team_, i).theirs;
     }
     gex_Event_Wait(gex_Coll_BarrierNB(team_, 0));
   }

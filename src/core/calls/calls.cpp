@@ -35,7 +35,7 @@ struct RemoteCalls::Parts {
       : layout(its_layout),
         replies(layout, runtime.memory.segment().base() + begin),
         outgoing(runtime, layout, begin),
-        contexts(runtime, layout, begin, outgoing, unsettled),
+        contexts(runtime, runtime.sleepers, layout, begin, outgoing, unsettled),
         packing(runtime, outgoing),
         gets(runtime, outgoing, layout, begin),
         incoming(runtime, layout, begin, functions, contexts, packing, unsettled) {}
@@ -124,8 +124,9 @@ int RemoteCalls::check(Context& c, uint32_t rank, const ompl_call_request& reque
   constexpr const char* kName = "ompl_call";
   const auto* const payload =
       reinterpret_cast<const void*>(request.src_addr);  // NOLINT(performance-no-int-to-ptr)
-  const int code =
-      check_transfer(c, payload, rank, request.dest_addr, request.payload_length, nullptr, kName);
+  const int code = request.payload_length == 0 ? check_rank(c, rank, kName)
+                                               : check_transfer(c, payload, rank, request.dest_addr,
+                                                                request.payload_length, nullptr, kName);
   if (code != OMPL_OK) return code == kOnDevice ? refuse_device(payload, kName) : code;
   if (functions_.find(request.function) == nullptr)
     return fail(OMPL_ERR_ARG, "{}: {} is no function; {} are registered, by ompl_call_register", kName,
@@ -136,15 +137,15 @@ int RemoteCalls::check(Context& c, uint32_t rank, const ompl_call_request& reque
                 request.length, request.arguments, int{OMPL_CALL_ARGUMENTS});
   if (request.reserved != 0) return fail(OMPL_ERR_ARG, "{}: begin with OMPL_CALL_INIT", kName);
   const bool has_payload = request.payload_length != 0;
-  *out = {.rank = rank,
-          .entry = {.function = request.function,
-                    .length = static_cast<uint32_t>(request.length),
-                    .reply = 0,
-                    .ready = 0,
-                    .payload = has_payload ? request.dest_addr : 0,
-                    .payload_length = request.payload_length},
-          .arguments = {static_cast<const std::byte*>(request.arguments), request.length},
-          .payload = has_payload ? payload : nullptr};
+  out->rank = rank;
+  out->entry = {.function = request.function,
+                .length = static_cast<uint32_t>(request.length),
+                .reply = 0,
+                .ready = 0,
+                .payload = has_payload ? request.dest_addr : 0,
+                .payload_length = request.payload_length};
+  out->arguments = {static_cast<const std::byte*>(request.arguments), request.length};
+  if (has_payload) out->payload = payload;
   return OMPL_OK;
 }
 
@@ -171,12 +172,14 @@ int RemoteCalls::call(Context& context, uint32_t rank, const ompl_call_request& 
     if (const int code = may_wait("ompl_call with a reply"); code != OMPL_OK) return code;
   }
   Caller caller(context);
+  Context* c = &context;
   if (call.payload != nullptr && context.bases[rank] == nullptr) {  // its source is free on return
     const int code = put(context, call.payload, rank, call.entry.payload, call.entry.payload_length);
     if (code != OMPL_OK) return code;
     call.payload = nullptr;
+    c = &caller.now();
   }
-  return reply != nullptr ? ask(caller, call, reply, deadline) : send_in_time(caller, call, deadline);
+  return reply != nullptr ? ask(*c, call, reply, deadline) : send_in_time(caller, call, deadline);
 }
 
 int RemoteCalls::send_in_time(Caller& caller, const Request& call, Deadline deadline) {
@@ -196,54 +199,76 @@ int RemoteCalls::send_in_time(Caller& caller, const Request& call, Deadline dead
 
 // The place for the reply is the context's from its first call on, and this call's meanwhile: functions and the yield hook may use
 // the same context.
-int RemoteCalls::ask(Caller& caller, Request& call, uint64_t* reply, Deadline deadline) {
+int RemoteCalls::ask(Context& context, Request& call, uint64_t* reply, Deadline deadline) {
   ReplyTable& replies = parts_.load(std::memory_order_acquire)->replies;
-  uint32_t place = std::exchange(caller.now().reply_place, kReplies);
+  Caller caller(context);
+  Context* c = &context;  // looked up again after each wait
+  uint32_t place = std::exchange(c->reply_place, kReplies);
   if (place == kReplies) {
     const Blocked what{.call = ompl::Call::call, .peer = call.rank};
-    Blocker blocker(caller.now(), what, deadline);
+    Blocker blocker(context, what, deadline);
     const int code = blocker.run([&] { return (place = replies.take()) != kReplies ? 1 : 0; });
     if (code != OMPL_OK) return code;
+    c = &caller.now();
   }
-  Handle handle = handle_for(replies, call, place, reply);
-  handle.width = kKeepsPlace;
+  const uint32_t count = replies.next_count(place);
   call.entry.reply = place + 1;
-  int code = send_in_time(caller, call, deadline);
-  if (code == OMPL_OK) {
-    code = look_for_a_moment(handle);
-    code = code == 0 ? await(caller.now(), handle, Deadline::never()) : std::min<int>(code, OMPL_OK);
-    if (replies.find(place, static_cast<uint32_t>(handle.mark)) == nullptr) return code;  // it is lost
+  int code = send(*c, call);
+  if (is_retry(code)) {
+    code = send_in_time(caller, call, deadline);
+    c = &caller.now();
   }
-  if (uint32_t& own = caller.now().reply_place; own == kReplies) {
-    own = place;
+  if (code == OMPL_OK) {
+    const CallReply* const found = look_for_a_moment(call.rank, place, count);
+    if (found != nullptr) {
+      code = read(*found, call.rank, reply);
+    } else {
+      Handle handle = handle_for(call, place, count, reply);
+      handle.width = kKeepsPlace;
+      code = await(*c, handle, Deadline::never());
+      c = &caller.now();
+      if (replies.find(place, count) == nullptr) return code;  // it is lost
+    }
+  }
+  if (c->reply_place == kReplies) {
+    c->reply_place = place;
   } else {
     replies.give_back(place);
   }
   return code;
 }
 
-// What a call of a rank of this node takes, if that is in the library. As test().
-int RemoteCalls::look_for_a_moment(Handle& handle) {
-  constexpr int kLooks = 300;
-  if (runtime_.memory.bases()[handle.rank] == nullptr || runtime_.load.crowded()) return 0;
+// What a call of a rank of this node takes, if that is in the library. Null: no reply has come.
+const CallReply* RemoteCalls::look_for_a_moment(uint32_t rank, uint32_t place, uint32_t count) {
+  constexpr int kLooks = 600;
+  constexpr int kLooksPerPoll = 4;  // calls of others are served meanwhile
+  if (runtime_.memory.bases()[rank] == nullptr || runtime_.load.crowded()) return nullptr;
   const ReplyTable& replies = parts_.load(std::memory_order_acquire)->replies;
   for (int i = 0; i < kLooks; ++i) {
-    if (replies.find(static_cast<uint32_t>(handle.ticket), static_cast<uint32_t>(handle.mark)) !=
-        nullptr)
-      return test(handle);
-    progress();
+    if (const CallReply* const found = replies.find(place, count); found != nullptr) return found;
+    if (i % kLooksPerPoll == 0) progress();
     arch::pause();
   }
-  return 0;
+  return nullptr;
 }
 
-Handle RemoteCalls::handle_for(const ReplyTable& replies, const Request& call, uint32_t place,
-                               uint64_t* reply) {
+int RemoteCalls::read(const CallReply& from, uint32_t rank, uint64_t* reply) {
+  if (from.code == OMPL_OK) [[likely]] {
+    if (reply != nullptr) *reply = from.value;
+    return OMPL_OK;
+  }
+  return fail_quietly(
+      from.code,
+      fmt::format("ompl_call: rank {} could not run the function{}: see what it has logged", rank,
+                  from.code == OMPL_ERR_SYSTEM ? ", which threw an exception or failed" : ""));
+}
+
+Handle RemoteCalls::handle_for(const Request& call, uint32_t place, uint32_t count, uint64_t* reply) {
   Handle handle{};
   handle.kind = Pending::Kind::call;
   handle.rank = call.rank;
   handle.ticket = place;
-  handle.mark = replies.next_count(place);
+  handle.mark = count;
   handle.before = reply;
   return handle;
 }
@@ -253,7 +278,7 @@ int RemoteCalls::send_for_reply(Context& c, Request* call, uint64_t* reply, Hand
   ReplyTable& replies = parts_.load(std::memory_order_acquire)->replies;
   const uint32_t place = replies.take();
   if (place == kReplies) return OMPL_RETRY_FULL;
-  const Handle made = handle_for(replies, *call, place, reply);
+  const Handle made = handle_for(*call, place, replies.next_count(place), reply);
   call->entry.reply = place + 1;
   const int code = send(c, *call);
   if (code != OMPL_OK) {
@@ -373,17 +398,9 @@ int RemoteCalls::test(Handle& handle) {
   const auto place = static_cast<uint32_t>(handle.ticket);
   const CallReply* const reply = replies.find(place, static_cast<uint32_t>(handle.mark));
   if (reply == nullptr) return failed ? runtime_.failures.report_failure() : 0;
-  const CallReply read = *reply;
+  const int code = read(*reply, handle.rank, static_cast<uint64_t*>(handle.before));
   if (handle.width != kKeepsPlace) replies.give_back(place);
-  if (read.code == OMPL_OK) {
-    if (handle.before != nullptr) *static_cast<uint64_t*>(handle.before) = read.value;
-    return 1;
-  }
-  return fail_quietly(
-      read.code,
-      fmt::format("ompl_call: rank {} could not run the function{}: see what it has logged",
-                  handle.rank,
-                  read.code == OMPL_ERR_SYSTEM ? ", which threw an exception or failed" : ""));
+  return code == OMPL_OK ? 1 : code;
 }
 
 bool RemoteCalls::looks_at_last() {
@@ -391,10 +408,10 @@ bool RemoteCalls::looks_at_last() {
          parts_.load(std::memory_order_acquire)->incoming.any_at_last();
 }
 
-bool RemoteCalls::run() {
+bool RemoteCalls::run(bool uncancelled) {
   Parts& parts = *parts_.load(std::memory_order_acquire);
   if (!may_run_functions() || closed_.load(std::memory_order_relaxed)) return false;
-  return parts.incoming.run(exchange_);
+  return parts.incoming.run(exchange_, uncancelled);
 }
 
 void RemoteCalls::look_at_failures() {

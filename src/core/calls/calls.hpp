@@ -63,8 +63,9 @@ class RemoteCalls {
   void give_up_gets(const Context& c, uint32_t rank);
 
   // --- The way in for whoever progresses the rank: waits of any kind, ompl_poll(), ompl_progress(), and a progress thread. No
-  // claim is held. Runs functions. Whether there was anything to do.
-  bool progress() { return due() && run(); }
+  // claim is held. Runs functions. Whether there was anything to do. `uncancelled`: the caller sees to it that its thread is not
+  // cancelled meanwhile.
+  bool progress(bool uncancelled = false) { return due() && run(uncancelled); }
   [[nodiscard]] bool due() const {
     return arrivals_.open() && (arrivals_.any() || (unsettled_.load(std::memory_order_relaxed) != 0 &&
                                                     !closed_.load(std::memory_order_relaxed)));
@@ -77,7 +78,7 @@ class RemoteCalls {
  private:
   struct Parts;
 
-  bool run();
+  bool run(bool uncancelled);
   bool looks_at_last();
   int open(Context& c);
   void set_up(const Layout& layout, uint64_t begin);
@@ -85,10 +86,10 @@ class RemoteCalls {
   int check(Context& c, uint32_t rank, const ompl_call_request& request, Request* out) const;
   int send(Context& c, const Request& call);
   int send_in_time(Caller& caller, const Request& call, Deadline deadline);
-  int ask(Caller& caller, Request& call, uint64_t* reply, Deadline deadline);
-  int look_for_a_moment(Handle& handle);
-  static Handle handle_for(const ReplyTable& replies, const Request& call, uint32_t place,
-                           uint64_t* reply);
+  int ask(Context& context, Request& call, uint64_t* reply, Deadline deadline);
+  const CallReply* look_for_a_moment(uint32_t rank, uint32_t place, uint32_t count);
+  static int read(const CallReply& from, uint32_t rank, uint64_t* reply);
+  static Handle handle_for(const Request& call, uint32_t place, uint32_t count, uint64_t* reply);
   int send_for_reply(Context& c, Request* call, uint64_t* reply, Handle* handle);
 
   Runtime& runtime_;

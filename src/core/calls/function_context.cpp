@@ -60,7 +60,7 @@ bool FunctionContexts::defer(FunctionContext& one, const Request& call) {
 }
 
 // The reply comes after the function's puts, and its calls after the function's earlier ones.
-bool FunctionContexts::settle(FunctionContext& one) {
+bool FunctionContexts::settle_rest(FunctionContext& one) {
   Context& c = *one.context;
   if (one.reply_due && !is_retry(send_reply(one))) one.reply_due = false;
   while (!one.deferred.empty()) {
@@ -79,19 +79,12 @@ bool FunctionContexts::settle(FunctionContext& one) {
   return c.holder.load(std::memory_order_relaxed) == nullptr;
 }
 
-// OMPL_RETRY_*: not sent. An error: nobody is there to read it.
+// Over a network. OMPL_RETRY_*: not sent. An error: nobody is there to read it.
 int FunctionContexts::send_reply(FunctionContext& one) {
   if (one.lands) return send_landing(one);
   Context& c = *one.context;
   const uint64_t offset = begin_ + layout_.reply(one.place);
   const Signal record{.offset = offset};
-  if (std::byte* const base = c.bases[one.caller]; base != nullptr) {
-    auto* const there = reinterpret_cast<CallReply*>(base + offset);
-    there->code = one.reply.code;
-    there->value = one.reply.value;
-    runtime_.sleepers.raise(one.caller, base, record);
-    return OMPL_OK;
-  }
   return runtime_.network->sender.put_nb(c, &one.reply.code, one.caller,
                                          offset + offsetof(CallReply, code), kReplyBytes, &record, true,
                                          &one.handle);

@@ -14,6 +14,7 @@
 #include "core/calls/outgoing.hpp"
 #include "core/calls/scope.hpp"
 #include "core/job/context.hpp"
+#include "core/wait/sleepers.hpp"
 
 namespace ompl::calls {
 
@@ -38,13 +39,23 @@ struct FunctionContext {
   Handle handle{};                 // its source is in use until then
   bool holds_ring = false;         // the caller's ring goes on once the reply is sent
   uint32_t ring = 0;
+
+  [[nodiscard]] bool has_nothing_left() const {
+    return !reply_due && deferred.empty() && handle.kind == Pending::Kind::none &&
+           context->holder.load(std::memory_order_relaxed) == nullptr;
+  }
 };
 
 class FunctionContexts {
  public:
-  FunctionContexts(Runtime& runtime, const Layout& layout, uint64_t begin, OutgoingCalls& outgoing,
-                   std::atomic<uint32_t>& unsettled)
-      : runtime_(runtime), layout_(layout), begin_(begin), outgoing_(outgoing), unsettled_(unsettled) {}
+  FunctionContexts(Runtime& runtime, Sleepers& sleepers, const Layout& layout, uint64_t begin,
+                   OutgoingCalls& outgoing, std::atomic<uint32_t>& unsettled)
+      : runtime_(runtime),
+        sleepers_(sleepers),
+        layout_(layout),
+        begin_(begin),
+        outgoing_(outgoing),
+        unsettled_(unsettled) {}
 
   // --- Any thread
   std::unique_ptr<FunctionContext> take();
@@ -52,7 +63,12 @@ class FunctionContexts {
   // Of functions that have returned, with something left to send.
   void park(std::unique_ptr<FunctionContext> one);
   // Sends what can be sent. True if nothing is left.
-  bool settle(FunctionContext& one);
+  bool settle(FunctionContext& one) {
+    if (one.reply_due && !one.lands) {
+      if (std::byte* const base = one.context->bases[one.caller]; base != nullptr) answer(one, base);
+    }
+    return one.has_nothing_left() || settle_rest(one);
+  }
   // The same of all that are parked, as far as no other thread does; `released(ring)` for each ring that may go on. Whether
   // something of it was settled.
   template <class Released>
@@ -61,10 +77,21 @@ class FunctionContexts {
   bool defer(FunctionContext& one, const Request& call);
 
  private:
+  // The reply to a caller whose segment is mapped there.
+  void answer(FunctionContext& one, std::byte* base) {
+    const uint64_t offset = begin_ + layout_.reply(one.place);
+    auto* const there = reinterpret_cast<CallReply*>(base + offset);
+    there->code = one.reply.code;
+    there->value = one.reply.value;
+    sleepers_.raise(one.caller, base, {.offset = offset});
+    one.reply_due = false;
+  }
+  bool settle_rest(FunctionContext& one);
   int send_reply(FunctionContext& one);
   int send_landing(FunctionContext& one);
 
   Runtime& runtime_;
+  Sleepers& sleepers_;
   const Layout& layout_;
   const uint64_t begin_;
   OutgoingCalls& outgoing_;

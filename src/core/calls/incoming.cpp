@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "arch/cancellation.hpp"
@@ -49,22 +50,23 @@ IncomingCalls::IncomingCalls(Runtime& runtime, const Layout& layout, uint64_t be
     : runtime_(runtime),
       layout_(layout),
       begin_(begin),
+      ranks_(runtime.size()),
+      bases_(runtime.memory.bases().data()),
       functions_(functions),
       contexts_(contexts),
       packing_(packing),
       unsettled_(unsettled),
       rings_(layout.rings()) {}
 
-IncomingCalls::Ring& IncomingCalls::ring(uint32_t number) {
-  return rings_.at(number, [this] {
+IncomingCalls::Ring& IncomingCalls::make_ring(uint32_t number) {
+  return rings_.at(number, [this, number] {
+    std::byte* const base = runtime_.memory.segment().base() + begin_;
     auto made = std::make_unique<Ring>();
     made->seen = std::make_unique<std::atomic<uint32_t>[]>(layout_.slots());
+    made->owner = base + layout_.owner(number);
+    made->memory = base + layout_.ring(number);
     return made;
   });
-}
-
-std::byte* IncomingCalls::memory(uint32_t number) const {
-  return runtime_.memory.segment().base() + begin_ + layout_.ring(number);
 }
 
 uint32_t IncomingCalls::owner(uint32_t number) const {
@@ -73,33 +75,33 @@ uint32_t IncomingCalls::owner(uint32_t number) const {
          1;
 }
 
-bool IncomingCalls::ready(uint32_t number, const Ring& ring) const {
-  const uint32_t caller = owner(number);
-  if (caller >= runtime_.size()) return false;
+inline bool IncomingCalls::ready(const Ring& ring) const {
+  const uint32_t caller = owner(ring);
+  if (caller >= ranks_) return false;
   if (ring.waits.load(std::memory_order_seq_cst) || ring.broken.load(std::memory_order_relaxed))
     return false;
-  const uint32_t slot = ring.next.load(std::memory_order_relaxed) % layout_.slots();
-  std::byte* const begin = memory(number);
-  return runtime_.memory.bases()[caller] != nullptr
-             ? arch::word32(begin + layout_.ready(slot)).load(std::memory_order_seq_cst) != 0
-             : arch::word32(begin + Layout::count(slot)).load(std::memory_order_seq_cst) !=
+  const uint32_t slot = layout_.slot_behind(ring.next.load(std::memory_order_relaxed));
+  return bases_[caller] != nullptr
+             ? arch::word32(ring.memory + layout_.ready(slot)).load(std::memory_order_seq_cst) != 0
+             : arch::word32(ring.memory + Layout::count(slot)).load(std::memory_order_seq_cst) !=
                    ring.seen[slot].load(std::memory_order_relaxed);
 }
 
 // The next entry was read: its slots are free, once the caller is told.
-void IncomingCalls::pass_on(uint32_t number, Ring& ring, bool mapped, uint32_t slots) {
-  const uint32_t slot = ring.next.load(std::memory_order_relaxed) % layout_.slots();
+inline void IncomingCalls::pass_on(Ring& ring, bool mapped, uint32_t slots) {
+  const uint32_t next = ring.next.load(std::memory_order_relaxed);
+  const uint32_t slot = layout_.slot_behind(next);
   if (mapped) {
     for (uint32_t i = 0; i < slots && slot + i < layout_.slots(); ++i)
-      arch::word32(memory(number) + layout_.ready(slot + i)).store(0, std::memory_order_relaxed);
+      arch::word32(ring.memory + layout_.ready(slot + i)).store(0, std::memory_order_relaxed);
   } else {
     ring.seen[slot].store(ring.seen[slot].load(std::memory_order_relaxed) + 1,
                           std::memory_order_relaxed);
   }
-  ring.next.store(ring.next.load(std::memory_order_relaxed) + slots, std::memory_order_release);
+  ring.next.store(next + slots, std::memory_order_release);
 }
 
-bool IncomingCalls::run(ExchangeContext exchange) {
+bool IncomingCalls::run(ExchangeContext exchange, bool uncancelled) {
   bool any = false;
   if (unsettled_.load(std::memory_order_relaxed) != 0) {
     const arch::Uncancelled whole;
@@ -113,13 +115,13 @@ bool IncomingCalls::run(ExchangeContext exchange) {
   if (layout_.has_bells()) any = run_bells(exchange) || any;
   const uint64_t marks = arrivals.marks();
   if (marks == 0) return any;
-  if (run_rings(marks, exchange)) {
+  if (run_rings(marks, exchange, uncancelled)) {
     idle_looks_.store(0, std::memory_order_relaxed);
     return true;
   }
   const uint32_t idle = idle_looks_.load(std::memory_order_relaxed) + 1;
   idle_looks_.store(idle < kIdleLooks ? idle : 0, std::memory_order_relaxed);
-  return (idle >= kIdleLooks && run_rings(arrivals.take(), exchange)) || any;
+  return (idle >= kIdleLooks && run_rings(arrivals.take(), exchange, uncancelled)) || any;
 }
 
 // Visits the rings that `marks` stand for, by their numbers.
@@ -132,9 +134,10 @@ void IncomingCalls::for_each_marked(uint64_t marks, Visit visit) const {
   }
 }
 
-bool IncomingCalls::run_rings(uint64_t marks, ExchangeContext exchange) {
+bool IncomingCalls::run_rings(uint64_t marks, ExchangeContext exchange, bool uncancelled) {
   bool any = false;
-  for_each_marked(marks, [&](uint32_t number) { any = run_ring(number, exchange) || any; });
+  for_each_marked(marks,
+                  [&](uint32_t number) { any = run_ring(number, exchange, uncancelled) || any; });
   return any;
 }
 
@@ -144,7 +147,7 @@ bool IncomingCalls::any_at_last() {
   if (!arrivals.any()) return false;
   bool any = arrivals.any_bells();
   for_each_marked(arrivals.take(), [&](uint32_t number) {
-    if (owner(number) >= runtime_.size() || !ready(number, ring(number))) return;
+    if (owner(number) >= ranks_ || !ready(ring(number))) return;
     arrivals.mark(number);
     any = true;
   });
@@ -153,12 +156,13 @@ bool IncomingCalls::any_at_last() {
 
 // Whoever finds the ring busy leaves it. Its mark stands again: this thread may have taken it away, and not every holder looks again
 // once it has given the ring back.
-bool IncomingCalls::run_ring(uint32_t number, ExchangeContext exchange) {
-  if (owner(number) >= runtime_.size()) return false;
+bool IncomingCalls::run_ring(uint32_t number, ExchangeContext exchange, bool uncancelled) {
+  if (rings_.find(number) == nullptr && owner(number) >= ranks_) return false;
   Ring& one = ring(number);
   bool any = false;
-  while (ready(number, one)) {
-    const arch::Uncancelled whole;
+  while (ready(one)) {
+    std::optional<arch::Uncancelled> whole;
+    if (!uncancelled) whole.emplace();
     const TryHold busy(one.busy);
     if (!busy) {
       runtime_.sleepers.call_arrivals.mark(number);
@@ -176,34 +180,37 @@ bool IncomingCalls::run_ring(uint32_t number, ExchangeContext exchange) {
 }
 
 uint32_t IncomingCalls::take_entries(uint32_t number, Ring& ring, ExchangeContext exchange) {
-  const uint32_t caller = owner(number);
-  if (caller >= runtime_.size()) return 0;
+  const uint32_t caller = owner(ring);
+  if (caller >= ranks_) return 0;
+  const bool mapped = bases_[caller] != nullptr;
   std::unique_ptr<FunctionContext>& by = ring.by;
   uint32_t ran = 0;
-  while (ran < kBatch && ready(number, ring)) {
+  while (ran < kBatch && ready(ring)) {
     if (by == nullptr) by = contexts_.take();
-    const uint32_t next = ring.next.load(std::memory_order_relaxed);
-    const uint32_t slot = next % layout_.slots();
-    const auto& entry = *reinterpret_cast<const CallEntry*>(memory(number) + layout_.slot(slot));
+    const uint32_t slot = layout_.slot_behind(ring.next.load(std::memory_order_relaxed));
+    const auto& entry = *reinterpret_cast<const CallEntry*>(ring.memory + layout_.slot(slot));
     const uint32_t function = entry.function;
-    if (entry.length > (is_own(function) ? kOwnArguments : std::size_t{OMPL_CALL_ARGUMENTS})) {
+    const uint32_t length = entry.length;
+    if (length > (is_own(function) ? kOwnArguments : std::size_t{OMPL_CALL_ARGUMENTS})) {
       log::error("a call of rank {} has {} bytes of arguments: no more calls of it can be found",
-                 caller, entry.length);
+                 caller, length);
       ring.broken.store(true);
       break;
     }
-    const uint32_t length = entry.length;
     if (is_own(function)) {
       packing_.run(caller, entry, *by);
     } else {
       execute(entry, caller, *by, exchange);
     }
     ++ran;
-    pass_on(number, ring, runtime_.memory.bases()[caller] != nullptr, slots_of(length));
+    // A caller of this node waits for its reply, which is on its way before the slot, another cache line, is written.
+    bool settled = mapped && contexts_.settle(*by);
+    pass_on(ring, mapped, slots_of(length));
     if (tells_at_once(function) ||
         ring.next.load(std::memory_order_relaxed) - ring.told >= layout_.slots() / 4)
       tell(*by->context, number, ring, caller);
-    if (contexts_.settle(*by)) continue;
+    if (!mapped) settled = contexts_.settle(*by);
+    if (settled) continue;
     by->holds_ring = by->reply_due;
     by->ring = number;
     ring.waits.store(by->reply_due, std::memory_order_seq_cst);
@@ -217,19 +224,21 @@ void IncomingCalls::execute(const CallEntry& entry, uint32_t caller, FunctionCon
                             ExchangeContext exchange) {
   const bool wanted = entry.reply != 0 && entry.reply <= kReplies;
   by.lands = false;
-  by.reply = call(entry, caller, by, exchange);
+  const Outcome outcome = call(entry, caller, by, exchange);
+  by.reply.code = outcome.code;
+  by.reply.value = outcome.value;
   by.reply_due = wanted;
   by.caller = caller;
   by.place = entry.reply - 1;
 }
 
 // What the caller is told. No exception leaves it.
-CallReply IncomingCalls::call(const CallEntry& entry, uint32_t caller, FunctionContext& by,
-                              ExchangeContext exchange) {
+IncomingCalls::Outcome IncomingCalls::call(const CallEntry& entry, uint32_t caller, FunctionContext& by,
+                                           ExchangeContext exchange) {
   const RemoteFunction* const function = functions_.find(entry.function);
   if (function == nullptr) {
     log::error("rank {} has called function {}, which is not registered here", caller, entry.function);
-    return {.count = 0, .code = OMPL_ERR_ARG, .value = 0};
+    return {.code = OMPL_ERR_ARG, .value = 0};
   }
   const ompl_call_context told{.context = reinterpret_cast<ompl_ctx*>(by.context),
                                .source = caller,
@@ -238,26 +247,29 @@ CallReply IncomingCalls::call(const CallEntry& entry, uint32_t caller, FunctionC
                                .length = entry.length,
                                .payload = entry.payload,
                                .payload_length = entry.payload_length};
-  std::string thrown;  // empty: it takes no memory, which every call would pay for
   by.failure.clear();
   try {
     const Running running(by, exchange);
     const uint64_t value = function->code(function->user, &told);
-    if (by.failure.empty()) return {.count = 0, .code = OMPL_OK, .value = value};
+    if (by.failure.empty()) [[likely]]
+      return {.code = OMPL_OK, .value = value};
     log::error("function {} that rank {} called failed: {}", function->name, caller, by.failure);
-    return {.count = 0, .code = OMPL_ERR_SYSTEM, .value = 0};
+    return {.code = OMPL_ERR_SYSTEM, .value = 0};
   } catch (const abi::__forced_unwind&) {
     throw;
   } catch (const std::exception& error) {
-    thrown = error.what();
+    return threw(entry, caller, error.what());
   } catch (...) {
-    thrown = "what is no std::exception";
+    return threw(entry, caller, "what is no std::exception");
   }
+}
+
+IncomingCalls::Outcome IncomingCalls::threw(const CallEntry& entry, uint32_t caller, const char* what) {
   const std::string text = fmt::format("function {} that rank {} called threw an exception: {}",
-                                       function->name, caller, thrown);
+                                       functions_.find(entry.function)->name, caller, what);
   log::error("{}", text);
   if (entry.reply == 0) runtime_.bootstrap->abort(1, text);
-  return {.count = 0, .code = OMPL_ERR_SYSTEM, .value = 0};
+  return {.code = OMPL_ERR_SYSTEM, .value = 0};
 }
 
 // How far the ring was read: the caller has so much more room.
@@ -296,8 +308,7 @@ void IncomingCalls::pay_owing() {
     }
     unsettled_.fetch_sub(1);
     one.owing = false;
-    if (const uint32_t caller = owner(number); caller < runtime_.size())
-      tell(*by->context, number, one, caller);
+    if (const uint32_t caller = owner(number); caller < ranks_) tell(*by->context, number, one, caller);
   }
   contexts_.give_back(std::move(by));
 }
@@ -315,15 +326,14 @@ bool IncomingCalls::give_back_rings_of_dead(ExchangeContext exchange) {
   uint32_t left = 0;
   for (uint32_t number = 0; number < layout_.rings(); ++number) {
     const uint32_t caller = owner(number);
-    if (caller >= runtime_.size() || runtime_.failures.peer(caller).failure.load() != OMPL_ERR_PEER)
-      continue;
+    if (caller >= ranks_ || runtime_.failures.peer(caller).failure.load() != OMPL_ERR_PEER) continue;
     ++left;
     if (!nothing_can_come(runtime_, caller)) continue;
-    run_ring(number, exchange);
+    run_ring(number, exchange, true);
     Ring& one = ring(number);
     const TryHold busy(one.busy);
-    if (!busy || ready(number, one) || one.waits.load()) continue;  // the next look will do
-    std::byte* const counts = memory(number);
+    if (!busy || ready(one) || one.waits.load()) continue;  // the next look will do
+    std::byte* const counts = one.memory;
     for (uint32_t slot = 0; slot < layout_.slots(); ++slot) {
       arch::word32(counts + Layout::count(slot)).store(0);
       arch::word32(counts + layout_.ready(slot)).store(0);
@@ -332,7 +342,7 @@ bool IncomingCalls::give_back_rings_of_dead(ExchangeContext exchange) {
     one.next.store(0);
     one.told = 0;
     one.broken.store(false);
-    arch::word32(runtime_.memory.segment().base() + begin_ + layout_.owner(number)).store(0);
+    arch::word32(one.owner).store(0);
     --left;
   }
   return left == 0;

@@ -28,7 +28,8 @@ class IncomingCalls {
 
   // --- Any thread
   // Runs what has come, a bounded number of calls of each ring, and sends what functions have left. Whether there was anything.
-  bool run(ExchangeContext exchange);
+  // `uncancelled`: the thread cannot be cancelled as it is.
+  bool run(ExchangeContext exchange, bool uncancelled);
   // For a sleeper's last look: takes the marks away. Whether some call has come [15].
   bool any_at_last();
   // Gives the rings of dead ranks back, once what had come was run. False: look again later.
@@ -45,6 +46,8 @@ class IncomingCalls {
     uint32_t told = 0;                              // of `next`, by the caller's count
     bool owing = false;                             // more is to be told
     std::unique_ptr<FunctionContext> by;            // for its next function
+    std::byte* owner = nullptr;                     // its word
+    std::byte* memory = nullptr;
   };
   class Running;
 
@@ -66,25 +69,38 @@ class IncomingCalls {
   void run_fetched(Fetch& fetch, ExchangeContext exchange);
   void settle_fetched(Fetch& fetch);
 
-  Ring& ring(uint32_t number);
-  [[nodiscard]] uint32_t owner(uint32_t number) const;  // the rank, or kNoRank
-  [[nodiscard]] std::byte* memory(uint32_t number) const;
-  [[nodiscard]] bool ready(uint32_t number, const Ring& ring) const;
-  void pass_on(uint32_t number, Ring& ring, bool mapped, uint32_t slots);
+  Ring& ring(uint32_t number) {
+    Ring* const one = rings_.find(number);
+    return one != nullptr ? *one : make_ring(number);
+  }
+  Ring& make_ring(uint32_t number);
+  // The rank, or kNoRank.
+  [[nodiscard]] uint32_t owner(uint32_t number) const;
+  static uint32_t owner(const Ring& ring) {
+    return arch::word32(ring.owner).load(std::memory_order_acquire) - 1;
+  }
+  [[nodiscard]] bool ready(const Ring& ring) const;
+  void pass_on(Ring& ring, bool mapped, uint32_t slots);
   template <class Visit>
   void for_each_marked(uint64_t marks, Visit visit) const;
-  bool run_rings(uint64_t marks, ExchangeContext exchange);
-  bool run_ring(uint32_t number, ExchangeContext exchange);
+  bool run_rings(uint64_t marks, ExchangeContext exchange, bool uncancelled);
+  bool run_ring(uint32_t number, ExchangeContext exchange, bool uncancelled);
   uint32_t take_entries(uint32_t number, Ring& ring, ExchangeContext exchange);
   void execute(const CallEntry& entry, uint32_t caller, FunctionContext& by, ExchangeContext exchange);
-  CallReply call(const CallEntry& entry, uint32_t caller, FunctionContext& by,
-                 ExchangeContext exchange);
+  struct Outcome {
+    int32_t code;
+    uint64_t value;
+  };
+  Outcome call(const CallEntry& entry, uint32_t caller, FunctionContext& by, ExchangeContext exchange);
+  Outcome threw(const CallEntry& entry, uint32_t caller, const char* what);
   void tell(Context& c, uint32_t number, Ring& ring, uint32_t caller);
   void pay_owing();
 
   Runtime& runtime_;
   const Layout& layout_;
   const uint64_t begin_;
+  const uint32_t ranks_;
+  std::byte* const* const bases_;  // per rank: where its segment is mapped, or null
   FunctionTable& functions_;
   FunctionContexts& contexts_;
   Packing& packing_;

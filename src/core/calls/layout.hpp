@@ -89,6 +89,8 @@ class Layout {
     slots_ = kLeastSlots;
     while (slots_ < kMostSlots && rings_ * ring_bytes(2 * slots_) <= budget) slots_ *= 2;
     ring_bytes_ = ring_bytes(slots_);
+    replies_at_ = round(taken(ranks_));
+    rings_at_ = round(reply(kReplies));
   }
 
   [[nodiscard]] uint32_t rings() const { return rings_; }
@@ -121,11 +123,13 @@ class Layout {
     return owner(rings_) + sizeof(uint32_t) * uint64_t{rank};
   }
   [[nodiscard]] uint64_t reply(uint32_t place) const {
-    return round(taken(ranks_)) + sizeof(CallReply) * uint64_t{place};
+    return replies_at_ + sizeof(CallReply) * uint64_t{place};
   }
   [[nodiscard]] uint64_t ring(uint32_t number) const {
-    return round(reply(kReplies)) + ring_bytes_ * uint64_t{number};
+    return rings_at_ + ring_bytes_ * uint64_t{number};
   }
+  // The slot behind so many, modulo 2^32.
+  [[nodiscard]] uint32_t slot_behind(uint32_t used) const { return used & (slots_ - 1); }
   // Within a ring: a word of 32 bits that goes up by one for each entry that a network has brought there; the slot; and its
   // entry's `ready`, which is 0 in all slots that are free.
   [[nodiscard]] static uint64_t count(uint32_t slot) { return sizeof(uint32_t) * uint64_t{slot}; }
@@ -144,6 +148,8 @@ class Layout {
   uint32_t rings_ = 0;
   uint32_t slots_ = kLeastSlots;
   std::size_t ring_bytes_ = 0;
+  uint64_t replies_at_ = 0;
+  uint64_t rings_at_ = 0;
 };
 
 }  // namespace ompl::calls

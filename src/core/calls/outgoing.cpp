@@ -16,19 +16,29 @@ namespace {
 
 void compose(std::byte* slot, const Request& call) {
   std::memcpy(slot, &call.entry, sizeof call.entry);
-  if (!call.arguments.empty())
-    std::memcpy(slot + sizeof call.entry, call.arguments.data(), call.arguments.size());
+  std::byte* const arguments = slot + sizeof call.entry;
+  if (call.arguments.size() == sizeof(uint64_t)) {  // the commonest length, without a call
+    std::memcpy(arguments, call.arguments.data(), sizeof(uint64_t));
+  } else if (!call.arguments.empty()) {
+    std::memcpy(arguments, call.arguments.data(), call.arguments.size());
+  }
 }
 
 }  // namespace
 
 OutgoingCalls::OutgoingCalls(Runtime& runtime, const Layout& layout, uint64_t begin)
-    : runtime_(runtime), layout_(layout), begin_(begin), routes_(runtime.size()) {}
+    : runtime_(runtime),
+      layout_(layout),
+      begin_(begin),
+      own_(runtime.memory.segment().base() + begin),
+      routes_(runtime.size()) {}
 
 int OutgoingCalls::try_send(Context& c, const Request& call, uint32_t* end) {
   if (runtime_.failures.peer(call.rank).failure.load(std::memory_order_relaxed) != OMPL_OK) [[unlikely]]
     return runtime_.failures.report_failure();
-  Route& route = routes_.at(call.rank, [] { return std::make_unique<Route>(); });
+  Route* const known = routes_.find(call.rank);
+  Route& route =
+      known != nullptr ? *known : routes_.at(call.rank, [] { return std::make_unique<Route>(); });
   if (!route.open.load(std::memory_order_acquire)) [[unlikely]] {
     if (const int code = open(c, call.rank, route); code != OMPL_OK) return code;
   }
@@ -38,8 +48,7 @@ int OutgoingCalls::try_send(Context& c, const Request& call, uint32_t* end) {
 }
 
 const std::atomic<uint32_t>& OutgoingCalls::taken(uint32_t rank) const {
-  return *reinterpret_cast<const std::atomic<uint32_t>*>(runtime_.memory.segment().base() + begin_ +
-                                                         layout_.taken(rank));
+  return *reinterpret_cast<const std::atomic<uint32_t>*>(own_ + layout_.taken(rank));
 }
 
 bool OutgoingCalls::all_told(uint32_t rank) const {
@@ -108,7 +117,7 @@ int OutgoingCalls::write(Context& c, const Request& call, Route& route, uint32_t
   do {
     if (!has_room(call.rank, head, slots)) return OMPL_RETRY_FULL;
   } while (!route.head.compare_exchange_weak(head, head + slots, std::memory_order_relaxed));
-  const uint32_t slot = head % layout_.slots();
+  const uint32_t slot = layout_.slot_behind(head);
   std::byte* const base = c.bases[call.rank];
   std::byte* const ring = base + begin_ + layout_.ring(route.ring);
   if (call.payload != nullptr)
@@ -135,7 +144,7 @@ int OutgoingCalls::post(Context& c, const Request& call, Route& route, uint32_t*
                                                      call.entry.payload_length, nullptr, true, nullptr);
     if (code != OMPL_OK && code != OMPL_PENDING) return code;
   }
-  const uint32_t slot = head % layout_.slots();
+  const uint32_t slot = layout_.slot_behind(head);
   std::byte* const image = route.shadow.get() + std::size_t{slot} * kSlotBytes;
   compose(image, call);
   const std::size_t length = sizeof call.entry + call.arguments.size();
@@ -215,7 +224,7 @@ int OutgoingCalls::leave_in_outbox(Context& c, const Request& call, Route& route
   const uint32_t slots = slots_of(call.arguments.size());
   uint32_t place = 0;
   if (const int code = take_place(call.rank, head + slots, &place); code != OMPL_OK) return code;
-  compose(runtime_.memory.segment().base() + begin_ + layout_.outbox(place), call);
+  compose(own_ + layout_.outbox(place), call);
   const int code = ring_bell(c, call, bell(place, slots));
   if (code == OMPL_OK) {
     route.head.store(head + slots, std::memory_order_relaxed);

@@ -89,6 +89,7 @@ class OutgoingCalls {
   Runtime& runtime_;
   const Layout& layout_;
   const uint64_t begin_;
+  std::byte* const own_;       // where that memory begins in the own segment
   SparseTable<Route> routes_;  // by rank; made at the first call
   std::mutex outbox_mutex_;
   std::array<Place, kOutbox> outbox_{};  // under the mutex

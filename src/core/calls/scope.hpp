@@ -6,9 +6,9 @@ namespace ompl::calls {
 
 struct FunctionContext;
 
-// Of the function that this thread runs.
-inline thread_local constinit FunctionContext* t_function = nullptr;
-inline thread_local constinit bool t_without_functions = false;
+// Of the function that this thread runs. Initial-exec: every poll looks at both.
+[[gnu::tls_model("initial-exec")]] inline thread_local constinit FunctionContext* t_function = nullptr;
+[[gnu::tls_model("initial-exec")]] inline thread_local constinit bool t_without_functions = false;
 inline bool in_function() { return t_function != nullptr; }
 
 // While it lives no function runs in this thread, whatever it waits for: it holds something that the function might need.

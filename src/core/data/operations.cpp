@@ -125,7 +125,7 @@ int quiet(Context& c, Deadline deadline, uint32_t rank) {
 
 // Earlier stores to mapped memory become visible before later ones [27].
 int fence(Context& c, Deadline deadline, uint32_t rank) {
-  arch::store_fence();
+  ompl_window_store_fence();
   Network* const network = c.runtime->network.get();
   return network != nullptr ? network->completion.fence(c, rank, deadline) : OMPL_OK;
 }

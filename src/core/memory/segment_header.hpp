@@ -86,6 +86,12 @@ struct SegmentHeader {
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
 static_assert(offsetof(SegmentHeader, nonce) == conduit::kNonceOffset);
 static_assert(offsetof(SegmentHeader, sleepers) == OMPL_WINDOW_SLEEPERS);
+static_assert(offsetof(SegmentHeader, any) == OMPL_WINDOW_ANY);
+static_assert(offsetof(SegmentHeader, buckets) == OMPL_WINDOW_BUCKETS);
+static_assert(offsetof(SegmentHeader, marks) == OMPL_WINDOW_WATCHES);
+static_assert(sizeof(Bucket) == 64 && offsetof(Bucket, sleepers) == 0 &&
+              offsetof(FlagMarks, watches) ==
+                  0);  // as ompl_window_awaited() has it, with the hash of bucket_of()
 static_assert(sizeof(SegmentHeader) <= kFirstOffset);
 
 // Offsets of the layer's own flags.

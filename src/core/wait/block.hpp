@@ -239,7 +239,7 @@ inline void Blocker::progress() {
   if (runtime_.network != nullptr)
     runtime_.network->pool.progress(*context_,
                                     what_.flag ? context_->arrival_slot : context_->preferred_slot);
-  if (runtime_.remote_calls.progress()) served_ = true;
+  if (runtime_.remote_calls.progress(true)) served_ = true;
 }
 
 }  // namespace ompl

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "conformance/conformance.hpp"
+#include "omnipgas/ompl_memory.h"
 
 namespace ompl::conformance {
 namespace {
@@ -268,6 +269,24 @@ TEST_P(Conformance, Errors_BadRanksAndFrees) {
     ok(r.free(data));
     EXPECT_EQ(r.free(data), OMPL_ERR_OFFSET);
     EXPECT_EQ(r.put(&word, r.right(), data, 8), OMPL_ERR_OFFSET);
+  });
+}
+
+TEST_P(Conformance, Memory_KindsOfAHostsMemory) {
+  world()->run([](Rank& r) {
+    const uint64_t data = r.allocate(8);
+    int kind = OMPL_KIND_DEVICE;
+    ok(ompl_memory_kind(r.own(data), &kind));
+    EXPECT_EQ(kind, OMPL_KIND_HOST);
+    kind = OMPL_KIND_DEVICE;
+    ok(ompl_memory_kind(&data, &kind));
+    EXPECT_EQ(kind, OMPL_KIND_HOST);
+    EXPECT_EQ(ompl_memory_kind(&data, nullptr), OMPL_ERR_ARG);
+    ok(ompl_kind_supports(OMPL_KIND_HOST, OMPL_USE_LOCAL));
+    ok(ompl_kind_supports(OMPL_KIND_HOST, OMPL_USE_REMOTE));
+    EXPECT_EQ(ompl_kind_supports(OMPL_KIND_DEVICE, OMPL_USE_REMOTE), OMPL_ERR_UNSUPPORTED);
+    EXPECT_EQ(ompl_kind_supports(2, OMPL_USE_LOCAL), OMPL_ERR_ARG);
+    EXPECT_EQ(ompl_kind_supports(OMPL_KIND_HOST, 2), OMPL_ERR_ARG);
   });
 }
 

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "conformance/conformance.hpp"
+#include "core/failure/program_reports.hpp"
 
 namespace ompl::conformance {
 namespace {
@@ -210,6 +211,23 @@ TEST_P(Conformance, Statistics_CountWhatTheContextDid) {
   world()->run([](Rank& r) {
     ompl_statistics none = OMPL_STATISTICS_INIT;
     EXPECT_EQ(ompl_ctx_statistics(r.ctx(), &none), OMPL_ERR_UNSUPPORTED) << "not asked for";
+  });
+}
+
+// Reports are the process's, so each rank has its own text.
+TEST_P(Conformance, Reports_StandInTheHangReportUntilTheyAreRemoved) {
+  world()->run([](Rank& r) {
+    std::string line = "a line of rank " + std::to_string(r.rank) + "\n";
+    const ompl_report_fn say = [](char* text, std::size_t capacity, void* what) {
+      const auto& all = *static_cast<const std::string*>(what);
+      text[all.copy(text, capacity - 1)] = '\0';
+      return all.size();
+    };
+    ok(ompl_report_add(say, &line));
+    EXPECT_NE(program_reports().find(line), std::string::npos);
+    ok(ompl_report_remove(say, &line));
+    EXPECT_EQ(program_reports().find(line), std::string::npos);
+    EXPECT_EQ(ompl_report_remove(say, &line), OMPL_ERR_ARG);
   });
 }
 
