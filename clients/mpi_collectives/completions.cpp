@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include "requests.hpp"
+#include "teams.hpp"
 
 namespace ompl::mpi_collectives {
 namespace {
@@ -31,7 +32,7 @@ using namespace ompl::
 extern "C" {
 
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
-  if (!progress()) return PMPI_Wait(request, status);
+  if (!progress() || (!several_threads() && wait_for(*request))) return PMPI_Wait(request, status);
   return until([=](int* flag) { return PMPI_Test(request, flag, status); });
 }
 

@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -36,6 +37,12 @@ struct Pending {
   }
 };
 
+// Others may wait for messages of this rank before they come here. MPICH looks nowhere for MPI_COMM_SELF.
+void let_messages_pass() {
+  int flag = 0;
+  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+}
+
 class Collectives {
  public:
   // The request is made by the caller, who knows MPI.
@@ -63,6 +70,25 @@ class Collectives {
       PMPI_Grequest_complete(generalized);
     }
     count_.store(under_way_.size(), std::memory_order_relaxed);
+    return true;
+  }
+
+  // Until the collective whose request that is is over, as a blocking one waits; false: it is none that is under way.
+  bool wait(MPI_Request generalized) {
+    std::unique_lock lock(mutex_);
+    const auto found = std::ranges::find_if(
+        under_way_, [=](const auto& one) { return one->generalized == generalized; });
+    if (found == under_way_.end()) return false;
+    Pending& one = **found;
+    while (one.code == 0) {
+      const int code = ompl_request_wait(OMPL_CTX_DEFAULT, &one.request, kPatience_ns);
+      if (code == OMPL_ERR_TIMEOUT)
+        let_messages_pass();
+      else
+        one.code = code >= OMPL_OK ? 1 : code;
+    }
+    lock.unlock();
+    progress();
     return true;
   }
 
@@ -131,12 +157,6 @@ int free_state(void* state) {
 
 int cancel(void* /*state*/, int /*complete*/) { return MPI_SUCCESS; }  // a collective goes on
 
-// Others may wait for messages of this rank before they come here. MPICH looks nowhere for MPI_COMM_SELF.
-void let_messages_pass() {
-  int flag = 0;
-  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
-}
-
 }  // namespace
 
 int complete(const Call& call, ompl_request* request, Staging staging) {
@@ -156,6 +176,8 @@ int complete(const Call& call, ompl_request* request, Staging staging) {
 }
 
 bool progress() { return collectives().progress(); }
+
+bool wait_for(MPI_Request request) { return collectives().wait(request); }
 
 void finish_requests(MPI_Comm comm) {
   while (collectives().has(comm)) {

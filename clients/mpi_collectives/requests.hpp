@@ -22,6 +22,10 @@ int complete(const Call& call, ompl_request* request, Staging staging);
 // Drives what is under way, and completes the requests of what is over. Whether anything was under way.
 bool progress();
 
+// Until the collective of a request is over, which MPI then finds complete. False: it is none that is under way. One thread
+// at a time calls MPI.
+bool wait_for(MPI_Request request);
+
 // Until all collectives of a communicator are over; without one, all.
 void finish_requests(MPI_Comm comm = MPI_COMM_NULL);
 

@@ -124,6 +124,8 @@ ompl_team* team_of(MPI_Comm comm) {
   return found == s.others.end() ? nullptr : found->second;
 }
 
+bool several_threads() { return state().several_threads; }
+
 int fail(MPI_Comm comm, const char* function, int code) {
   std::fprintf(stderr, "libompl-coll: %s: %s: %s\n", function, ompl_strerror(code),
                ompl_error_detail());

@@ -22,6 +22,9 @@ void remove(MPI_Comm comm);
 // NULL if the communicator's collectives are MPI's. The same at all members.
 ompl_team* team_of(MPI_Comm comm);
 
+// Whether MPI has MPI_THREAD_MULTIPLE.
+bool several_threads();
+
 // Reports an error of the layer by the communicator's error handler.
 int fail(MPI_Comm comm, const char* function, int code);
 

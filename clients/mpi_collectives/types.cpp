@@ -20,7 +20,7 @@ constexpr int32_t integer() {
 }
 
 int32_t type_of(MPI_Datatype type) {
-  static const std::array<std::pair<MPI_Datatype, int32_t>, 26> kTypes{{
+  static const std::array<std::pair<MPI_Datatype, int32_t>, 27> kTypes{{
       {MPI_INT, integer<int>()},
       {MPI_DOUBLE, OMPL_DOUBLE},
       {MPI_FLOAT, OMPL_FLOAT},
@@ -31,6 +31,7 @@ int32_t type_of(MPI_Datatype type) {
       {MPI_UNSIGNED_LONG_LONG, integer<unsigned long long>()},
       {MPI_SHORT, integer<short>()},
       {MPI_UNSIGNED_SHORT, integer<unsigned short>()},
+      {MPI_CHAR, integer<char>()},  // MPI does not ask for it, but MPIs reduce it
       {MPI_SIGNED_CHAR, OMPL_INT8},
       {MPI_UNSIGNED_CHAR, OMPL_UINT8},
       {MPI_INT8_T, OMPL_INT8},

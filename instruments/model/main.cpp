@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <future>
 #include <iostream>
@@ -61,6 +62,13 @@ struct Request {
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Score-P's folders hold an archive of this name.
+std::string archive_in(const std::string& input) {
+  const std::filesystem::path archive = std::filesystem::path(input) / "traces.otf2";
+  std::error_code error;
+  return std::filesystem::exists(archive, error) ? archive.string() : input;
 }
 
 std::unique_ptr<Trace> open_trace(const std::string& input) {
@@ -201,7 +209,8 @@ void declare_common(CLI::App* command, Request& request) {
   command
       ->add_option(
           "input", request.input,
-          "folder of a trace, OTF2 archive (NAME.otf2), GOAL file, or a pattern such as ring:64:1000:8")
+          "folder of a trace or of Score-P, OTF2 archive (NAME.otf2), GOAL file, or a pattern such as "
+          "ring:64:1000:8")
       ->required();
   command->add_option("--params", request.parameters, "file, or cenju4, myrinet, fast-ethernet")
       ->required();
@@ -266,6 +275,7 @@ int main(int argc, char** argv) {
     declare(app, request);
     ompl::say_printable(app);
     CLI11_PARSE(app, argc, argv);
+    request.input = archive_in(request.input);
     request.options.sharing = !request.no_sharing;
     const auto work = [&] { return run(app, request); };
     // The OTF2 library may abort on a damaged archive.

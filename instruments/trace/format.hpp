@@ -239,15 +239,17 @@ struct BlockHeader {
   uint32_t magic;
   uint32_t stream;    // kDefinitions, or a thread
   uint32_t sequence;  // of this block in its stream, from 0
-  uint32_t unused;
-  uint64_t local;  // this rank's clock when the block was begun, and the host's beside it
-  uint64_t host;   // (CLOCK_MONOTONIC): corrects the clock of a trace without a second clock point
+  uint32_t reused;    // 1: where the stream writes; what is full is copied to a block of its own
+  uint64_t local;     // this rank's clock when the block was begun, and the host's beside it
+  uint64_t host;      // (CLOCK_MONOTONIC): corrects the clock of a trace without a second clock point
   Published published[2];  // the one with the larger `used` holds
 };
 static_assert(sizeof(BlockHeader) == 64);
 
 inline constexpr std::size_t kRecordsPerBlock = (kBlockBytes - sizeof(BlockHeader)) / sizeof(Record);
 static_assert(kRecordsPerBlock * sizeof(Record) + sizeof(BlockHeader) == kBlockBytes);
+static_assert(kRecordsPerBlock % 2 == 0,
+              "File::keep() empties published[0], which is that of a full block, first");
 
 enum class State : uint32_t {
   kRunning = 0,    // NOLINT(readability-identifier-naming)

@@ -117,6 +117,7 @@ void reductions(const Group& g, int count) {
   SAME(Reduce, Ireduce, n, n, g.rank == root ? MPI_IN_PLACE : s, r, count, MPI_FLOAT, MPI_MIN, root);
   SAME(Allreduce, Iallreduce, n, n, s, r, count, MPI_INT, MPI_BXOR);
   SAME(Allreduce, Iallreduce, n, n, MPI_IN_PLACE, r, count, MPI_UNSIGNED, MPI_MAX);
+  SAME(Allreduce, Iallreduce, n, n, s, r, count, MPI_CHAR, MPI_SUM);
   SAME(Scan, Iscan, n, n, s, r, count, MPI_INT, MPI_SUM);
   SAME(Exscan, Iexscan, n, n, s, r, count, MPI_INT, MPI_SUM);
   SAME(Reduce_scatter_block, Ireduce_scatter_block, all, n, s, r, count, MPI_INT, MPI_SUM);

@@ -9,22 +9,13 @@ from pathlib import Path
 import commands
 import pytest
 from commands import BUILD
+from launching import LIMIT, SETTINGS, launcher
 from omnipgas_tools.libraries.compilers import Target, targets
 
 HERE = Path(__file__).parent
-LIMIT = 600
 MPIS = os.environ["OMPL_TEST_MPIS"].split(",") if os.environ["OMPL_TEST_LONG"] == "0" else None
 FOUND = {target.name: target for target in targets(BUILD)[0] if MPIS is None or target.name in MPIS}
-# More ranks than cores wait on one core.
-SETTINGS = {"OMPI_MCA_mpi_yield_when_idle": "1", "I_MPI_WAIT_MODE": "1", "OMPL_LOG": "error"}
 SERVED = 15  # functions of which the program calls some that are the layer's
-
-
-def launcher(target: Target, ranks: int) -> list[str]:
-    suffix = re.fullmatch(r"mpi(?:cxx|c\+\+)(\..*?)?(?:_abi)?", target.compiler.name)
-    mpiexec = target.compiler.with_name(f"mpiexec{(suffix and suffix[1]) or ''}")
-    many = ["--oversubscribe", "--allow-run-as-root"] if target.name.startswith("openmpi") else []
-    return [str(mpiexec), *many, "-n", str(ranks)]
 
 
 @pytest.fixture(scope="module", params=sorted(FOUND) or [""])

@@ -163,8 +163,10 @@ Parameters find_parameters(const std::string& name_or_file, Model model) {
     return of_paper(static_cast<std::size_t>(known - kMachines.begin()), model);
   std::ifstream in(name_or_file);
   if (!in || std::filesystem::is_directory(name_or_file))
-    refuse("{}: no such file, and no machine of that name; there are {}", name_or_file,
-           fmt::join(kMachines, ", "));
+    refuse(
+        "{}: no such file, and no machine of that name; omni model fit writes such a file, machines "
+        "are {}",
+        name_or_file, fmt::join(kMachines, ", "));
   const auto file = nlohmann::json::parse(in, nullptr, false);
   if (file.is_discarded()) refuse("{}: not a JSON file", name_or_file);
   try {

@@ -152,6 +152,9 @@ TEST(Reader, WrongBlocksAreNamed) {
   FileMaker twice = whole();
   twice.block(1, 0, {call_of(Kind::kSend, 5000, 5000, 1)});
   EXPECT_EQ(refusal(twice), "file: block 2: stream 1 has two of number 0");
+  twice.last_block().reused = 1;  // but for the copy of a block that is used again
+  const std::vector<std::byte> copied = twice.bytes();
+  EXPECT_EQ(RankTrace("file", copied).threads().at(0).records, 2U);
   FileMaker gap = whole();
   gap.block(1, 2, {call_of(Kind::kSend, 5000, 5000, 1)});
   EXPECT_EQ(refusal(gap), "file: stream 1 lacks block 1");

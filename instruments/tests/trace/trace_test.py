@@ -366,6 +366,15 @@ class Command(Traced):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("did not reach the end of MPI_Finalize", done.stderr)
 
+    def test_a_program_of_sessions_alone_is_told_that_it_is_not_traced(self) -> None:
+        if Run.name == "openmpi":
+            self.skipTest("Open MPI 4 has no sessions")
+        done = self.trace(program("session"))
+        self.assertIn("sum 3", done.stdout)  # as without the tracer
+        self.assertIn("begins an MPI session before MPI_Init: sessions are not traced", done.stderr)
+        self.assertIn("nothing was recorded", " ".join(done.stderr.replace("│", " ").split()))
+        self.assertNotEqual(done.returncode, 0)
+
     def test_what_cannot_be_traced_is_said(self) -> None:
         done = self.omni("trace", "-o", self.folder, "--", "true")
         self.assertNotEqual(done.returncode, 0)

@@ -150,7 +150,7 @@ TEST_F(Writer, ALoopThatLooksFromSeveralPlacesIsOneRecord) {
 
 class WriterRequests : public testing::Test {
  protected:
-  void SetUp() override { ASSERT_TRUE(requests.create()); }
+  void SetUp() override { ASSERT_TRUE(requests.create(true)); }
   static Posted posted_of(uint32_t id, const void* where, const SharedSends& own, uint16_t flags = 0) {
     Posted posted{};
     posted.id = id;

@@ -23,6 +23,8 @@ inline int32_t tag_of(int tag) { return tag == MPI_ANY_TAG ? kAnyTag : tag; }
 template <typename Count>
 uint64_t bytes_of(Count n, MPI_Datatype type) {
   if (n <= 0 || type == MPI_DATATYPE_NULL) return 0;
+  if (const uint32_t* const known = own_types.find(key_of(type)))
+    return static_cast<uint64_t>(n) * *known;
   if constexpr (sizeof(Count) > sizeof(int)) {
     MPI_Count size = 0;
     OMPL_REAL(PMPI_Type_size_x)(type, &size);
@@ -256,8 +258,11 @@ class Call {
   bool is_in_place() const { return (record_.flags & kInPlace) != 0; }
 
   static void fill(Record& record, const MPI_Status& status) {
-    MPI_Count bytes = 0;
-    OMPL_REAL(PMPI_Get_elements_x)(&status, MPI_BYTE, &bytes);
+    int count =
+        0;  // MPI_UNDEFINED, which is negative, if it is more than an int holds; quicker than the others
+    OMPL_REAL(PMPI_Get_count)(&status, MPI_BYTE, &count);
+    MPI_Count bytes = count;
+    if (count < 0) OMPL_REAL(PMPI_Get_elements_x)(&status, MPI_BYTE, &bytes);
     record.bytes = bytes > 0 ? static_cast<uint64_t>(bytes) : 0;
     record.peer = peer_of(status.MPI_SOURCE);
     record.tag = tag_of(status.MPI_TAG);
@@ -320,7 +325,7 @@ class Call {
   int held_count_ = 0;
   bool taken_ = false;
   MPI_Request* requests_ = nullptr;
-  Held one_held_{};
+  Held one_held_;
   Held* held_ = nullptr;
   uint32_t* ids_ = nullptr;
   MPI_Status* held_statuses_ = nullptr;

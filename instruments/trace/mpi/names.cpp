@@ -9,6 +9,8 @@
 
 namespace ompl::trace {
 
+HandleTable<uint32_t, 256> own_types;
+
 namespace {
 
 constexpr std::size_t kMostComms = 1 << 16;
@@ -19,6 +21,25 @@ struct SameBase {
   uint64_t base;
   uint64_t count;
 };
+
+// Those that most programs use.
+bool learn_types() {
+  if (!own_types.create()) return false;
+  const MPI_Datatype types[] = {
+      MPI_CHAR,    MPI_SIGNED_CHAR,      MPI_UNSIGNED_CHAR, MPI_BYTE,    MPI_SHORT,
+      MPI_INT,     MPI_UNSIGNED,         MPI_LONG,          MPI_FLOAT,   MPI_UNSIGNED_LONG,
+      MPI_DOUBLE,  MPI_LONG_LONG,        MPI_PACKED,        MPI_INT32_T, MPI_UNSIGNED_LONG_LONG,
+      MPI_INT64_T, MPI_UINT32_T,         MPI_UINT64_T,      MPI_UINT8_T, MPI_C_FLOAT_COMPLEX,
+      MPI_AINT,    MPI_C_DOUBLE_COMPLEX, MPI_INTEGER,       MPI_REAL,    MPI_DOUBLE_PRECISION,
+      MPI_LOGICAL, MPI_DOUBLE_INT};
+  for (MPI_Datatype type : types) {
+    int size = 0;
+    if (type == MPI_DATATYPE_NULL || own_types.find(key_of(type)) != nullptr) continue;
+    OMPL_REAL(PMPI_Type_size)(type, &size);
+    if (size > 0) own_types.insert(key_of(type), static_cast<uint32_t>(size));
+  }
+  return true;
+}
 
 HandleTable<CommInfo, kMostComms> comms;
 HandleTable<uint32_t, kMostWindows> windows;
@@ -197,7 +218,7 @@ uint32_t id_of(const CommInfo* info) { return info != nullptr ? info->id : 0; }
 
 bool define_first_comms() {
   same_bases = map_zeroed<SameBase>(kMostComms);
-  if (same_bases == nullptr || !comms.create() || !windows.create()) return false;
+  if (same_bases == nullptr || !comms.create() || !windows.create() || !learn_types()) return false;
   OMPL_REAL(PMPI_Comm_group)(MPI_COMM_WORLD, &world_group);
   define(MPI_COMM_WORLD, MPI_COMM_WORLD, nullptr, Kind::kInit, 0);
   define(MPI_COMM_SELF, MPI_COMM_SELF, nullptr, Kind::kInit, 0);

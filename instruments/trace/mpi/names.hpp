@@ -4,6 +4,7 @@
 
 #include "format.hpp"
 #include "mpi.hpp"
+#include "writer/handles.hpp"
 
 namespace ompl::trace {
 
@@ -31,5 +32,8 @@ void forget_window(MPI_Win window);
 
 // After MPI_Init: MPI_COMM_WORLD is 1, MPI_COMM_SELF 2. False if there is no memory.
 bool define_first_comms();
+
+// The sizes of types of MPI's own, which no program frees, so that MPI need not be asked at every call.
+extern HandleTable<uint32_t, 256> own_types;
 
 }  // namespace ompl::trace

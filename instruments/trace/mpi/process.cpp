@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -170,6 +171,24 @@ bool note(Kind kind, void* caller, int tag) {
   return true;
 }
 
+// Sessions know no MPI_COMM_WORLD, by whose ranks a trace is made. Said when the first one begins, by one rank where the
+// launcher names them.
+[[maybe_unused]] void say_session() {
+  static std::atomic<bool> said{false};
+  const bool begun = ompl_trace_local.depth != 0 || tracer.recording();
+  if (begun || std::getenv("OMPL_TRACE_DIR") == nullptr) return;
+  if (dlopen(OMPL_TRACE_LIBRARY, RTLD_LAZY | RTLD_NOLOAD) == nullptr) return;
+  for (const char* const variable : {"PMI_RANK", "PMIX_RANK"}) {
+    const char* const rank = std::getenv(variable);
+    if (rank != nullptr && std::strcmp(rank, "0") != 0) return;
+  }
+  if (said.exchange(true)) return;
+  std::fprintf(
+      stderr,
+      "ompl trace: the program begins an MPI session before MPI_Init: sessions are not traced; "
+      "nothing is recorded unless it calls MPI_Init, too\n");
+}
+
 }  // namespace
 
 }  // namespace ompl::trace
@@ -192,6 +211,14 @@ int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   });
 }
 int PMPI_Init_thread(int*, char***, int, int*) OMPL_ALSO_AS(MPI_Init_thread);
+
+#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
+int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session) {
+  ompl::trace::say_session();
+  return OMPL_REAL(PMPI_Session_init)(info, handler, session);
+}
+int PMPI_Session_init(MPI_Info, MPI_Errhandler, MPI_Session*) OMPL_ALSO_AS(MPI_Session_init);
+#endif
 
 int MPI_Finalize() {
   ompl::trace::Thread* const thread = ompl::trace::enter();

@@ -48,8 +48,13 @@ std::vector<std::filesystem::path> rank_files(const std::filesystem::path& folde
     if (name.starts_with("rank.") && name.ends_with(".omplt")) found.push_back(entry.path());
   }
   if (error) throw TraceError(fmt::format("{}: cannot be read: {}", folder.string(), error.message()));
-  if (found.empty())
+  if (found.empty()) {
+    const auto archive = folder / "traces.otf2";
+    if (std::filesystem::exists(archive, error))
+      throw TraceError(fmt::format("{}: a folder of Score-P's: otf2-print shows its archive {}",
+                                   folder.string(), archive.string()));
     throw TraceError(fmt::format("{}: no trace: it has no file rank.*.omplt", folder.string()));
+  }
   const MappedFile first(found[0]);
   const uint32_t ranks = RankTrace(found[0].string(), first.bytes()).header().ranks;
   std::vector<std::filesystem::path> files;

@@ -59,6 +59,8 @@ void RankTrace::fail(const std::string& what) const {
 }
 
 void RankTrace::read_header(std::span<const std::byte> bytes) {
+  if (name_.ends_with(".otf2"))
+    fail("an OTF2 archive, which otf2-print shows and omni model predict reads");
   if (bytes.size() < sizeof header_) fail(fmt::format("too short for a trace: {} bytes", bytes.size()));
   std::memcpy(&header_, bytes.data(), sizeof header_);
   const FileHeader& header = header_;
@@ -98,7 +100,7 @@ void RankTrace::set_drift(const ClockPoint& first, const ClockPoint& last) {
 }
 
 void RankTrace::read_blocks(std::span<const std::byte> bytes) {
-  std::map<uint32_t, std::map<uint32_t, std::span<const Record>>> streams;
+  Blocks streams;
   const uint64_t room = bytes.size() < kHeaderBytes ? 0 : (bytes.size() - kHeaderBytes) / kBlockBytes;
   if (room < header_.blocks) {
     fail(fmt::format("truncated: {} blocks were begun, {} are there", header_.blocks, room));
@@ -118,9 +120,12 @@ void RankTrace::read_blocks(std::span<const std::byte> bytes) {
     const std::span<const Record> used(records, published.used);
     if (sum_of(std::as_bytes(used)) != published.sum)
       fail(fmt::format("block {} is damaged: its sum is wrong", i));
-    if (!streams[block.stream].emplace(block.sequence, used).second) {
+    const bool reused = block.reused != 0;
+    const auto [same, is_new] = streams[block.stream].emplace(block.sequence, Block{used, reused});
+    // The process ended before a block that had been copied was empty again: the copy holds.
+    if (!is_new && same->second.reused == reused)
       fail(fmt::format("block {}: stream {} has two of number {}", i, block.stream, block.sequence));
-    }
+    if (!is_new && same->second.reused) same->second = {used, reused};
     if (block.local > kMostNs || block.host > kMostNs)
       fail(fmt::format("block {}: a time that is none", i));
     if (earliest.known == 0 || block.local < earliest.local) earliest = {block.local, block.host, 0, 1};
@@ -129,14 +134,18 @@ void RankTrace::read_blocks(std::span<const std::byte> bytes) {
   // Without MPI_Finalize there is no second clock point, but each block pairs the clock with the host's.
   const bool whole = header_.clock[1].known != 0;
   set_drift(whole ? header_.clock[0] : earliest, whole ? header_.clock[1] : latest);
-  for (auto& [number, blocks] : streams) {
+  read_streams(streams);
+}
+
+void RankTrace::read_streams(const Blocks& streams) {
+  for (const auto& [number, blocks] : streams) {
     StreamView stream;
     stream.number = number;
-    for (const auto& [sequence, records] : blocks) {
+    for (const auto& [sequence, block] : blocks) {
       if (sequence != stream.blocks.size())
         fail(fmt::format("stream {} lacks block {}", number, stream.blocks.size()));
-      stream.blocks.push_back(records);
-      stream.records += records.size();
+      stream.blocks.push_back(block.records);
+      stream.records += block.records.size();
     }
     number == kDefinitions ? read_definitions(stream) : threads_.push_back(std::move(stream));
   }

@@ -92,7 +92,13 @@ class RankTrace {
   [[noreturn]] void fail(const std::string& what) const;
   void read_header(std::span<const std::byte> bytes);
   void set_drift(const ClockPoint& first, const ClockPoint& last);
+  struct Block {
+    std::span<const Record> records;
+    bool reused;
+  };
+  using Blocks = std::map<uint32_t, std::map<uint32_t, Block>>;  // by stream and number
   void read_blocks(std::span<const std::byte> bytes);
+  void read_streams(const Blocks& streams);
   void read_definitions(const StreamView& stream);
   void check_calls(const StreamView& stream) const;
   static bool add_side(CallView& view, const Record& record);

@@ -47,7 +47,13 @@ Clock::Pair Clock::pair() const {
 
 void Clock::start() {
   counter_ = kernel_uses_counter();
-  base_ = pair();
+  begin_at(pair());
+}
+
+void Clock::begin_at(const Pair& pair) {
+  base_ = pair;
+  offset_ = 0;
+  offset_ = pair.ns - ns(pair.ticks);
 }
 
 void Clock::calibrate() {
@@ -55,9 +61,9 @@ void Clock::calibrate() {
   while (monotonic_ns() - base_.ns < kLeastNs) {
   }
   const Pair now = pair();
-  scale_ = static_cast<int64_t>((static_cast<__int128>(now.ns - base_.ns) << kShift) /
-                                static_cast<__int128>(now.ticks - base_.ticks));
-  base_ = now;
+  scale_ = static_cast<uint64_t>((static_cast<unsigned __int128>(now.ns - base_.ns) << kShift) /
+                                 (now.ticks - base_.ticks));
+  begin_at(now);
 }
 
 }  // namespace ompl::trace

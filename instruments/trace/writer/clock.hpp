@@ -32,8 +32,7 @@ class Clock {
 
   // What CLOCK_MONOTONIC showed at these ticks, as far as the calibration goes: some 1e-6 of the time since.
   uint64_t ns(uint64_t ticks) const {
-    const auto since = static_cast<__int128>(static_cast<int64_t>(ticks - base_.ticks));
-    return base_.ns + static_cast<uint64_t>((since * scale_) >> kShift);
+    return offset_ + static_cast<uint64_t>((static_cast<unsigned __int128>(ticks) * scale_) >> kShift);
   }
 
   const char* name() const { return counter_ ? "tsc" : "monotonic"; }
@@ -49,9 +48,12 @@ class Clock {
  private:
   static constexpr int kShift = 32;
 
+  void begin_at(const Pair& pair);
+
   bool counter_ = false;
   Pair base_{};
-  int64_t scale_ = int64_t{1} << kShift;  // ns per tick
+  uint64_t scale_ = uint64_t{1} << kShift;  // ns per tick
+  uint64_t offset_ = 0;                     // of 0 ticks, so that base_ is met; wraps around
 };
 
 }  // namespace ompl::trace

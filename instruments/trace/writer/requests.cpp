@@ -40,7 +40,10 @@ bool SharedSends::take_oldest(uint64_t handle, Posted& posted) {
   return false;
 }
 
-bool Requests::create() { return (entries_ = map_zeroed<Entry>(kCapacity)) != nullptr; }
+bool Requests::create(bool at_once) {
+  at_once_ = at_once;
+  return (entries_ = map_zeroed<Entry>(kCapacity)) != nullptr;
+}
 
 Requests::Entry* Requests::find(uint64_t handle) const {
   for (std::size_t i = 0; i < kCapacity; ++i) {
@@ -54,7 +57,8 @@ Requests::Entry* Requests::find(uint64_t handle) const {
 
 bool Requests::add(uint64_t handle, const Posted& posted, SharedSends& own) {
   if (Entry* const same = find(handle)) {
-    std::atomic_ref(same->posted.flags).fetch_or(Posted::kShared);
+    const std::atomic_ref flags(same->posted.flags);
+    if ((flags.load() & Posted::kShared) == 0) flags.fetch_or(Posted::kShared);
     return own.push(handle, posted);
   }
   constexpr uint64_t kBeingWritten = 2;
@@ -62,7 +66,9 @@ bool Requests::add(uint64_t handle, const Posted& posted, SharedSends& own) {
     Entry& entry = entries_[(place_of(handle) + i) % kCapacity];
     uint64_t here = entry.handle.load(std::memory_order_relaxed);
     if (here > kErasedHandle) continue;
-    if (!entry.handle.compare_exchange_strong(here, kBeingWritten, std::memory_order_acquire)) continue;
+    if (at_once_ &&
+        !entry.handle.compare_exchange_strong(here, kBeingWritten, std::memory_order_acquire))
+      continue;
     entry.posted = posted;
     entry.handle.store(handle, std::memory_order_release);
     return true;
@@ -79,26 +85,35 @@ bool Requests::take(uint64_t handle, const void* where, SharedSends& own, Posted
     std::atomic_ref(entry->posted.flags).fetch_and(static_cast<uint16_t>(~Posted::kStarted));
     return (flags & Posted::kStarted) != 0;
   }
-  return remove(handle, where, own, posted);
+  return remove(*entry, where, own, posted);
 }
 
 bool Requests::remove(uint64_t handle, const void* where, SharedSends& own, Posted& posted) {
   Entry* const entry = find(handle);
-  if (entry == nullptr) return false;
-  if ((std::atomic_ref(entry->posted.flags).load() & Posted::kShared) == 0) {
-    posted = entry->posted;
-    entry->handle.store(kErasedHandle, std::memory_order_release);
+  return entry != nullptr && remove(*entry, where, own, posted);
+}
+
+bool Requests::remove(Entry& entry, const void* where, SharedSends& own, Posted& posted) const {
+  if ((std::atomic_ref(entry.posted.flags).load() & Posted::kShared) == 0) {
+    posted = entry.posted;
+    entry.handle.store(kErasedHandle, std::memory_order_release);
     return true;
   }
+  const uint64_t handle = entry.handle.load(std::memory_order_relaxed);
   // The first send with this handle has its place here; the entry stays to say that the handle is shared.
-  const bool here = std::atomic_ref(entry->posted.id).load() != 0;
-  if (!here || entry->posted.where != where) {
+  const std::atomic_ref id(entry.posted.id);
+  const bool here = id.load() != 0;
+  if (!here || entry.posted.where != where) {
     if (own.take_from(handle, where, posted)) return true;
-    const bool older = here && entry->posted.thread == &own;
+    const bool older = here && entry.posted.thread == &own;
     if (!older && own.take_oldest(handle, posted)) return true;
   }
-  posted = entry->posted;
-  posted.id = std::atomic_ref(entry->posted.id).exchange(0);
+  posted = entry.posted;
+  if (at_once_) {
+    posted.id = id.exchange(0);
+  } else {
+    id.store(0, std::memory_order_relaxed);
+  }
   return posted.id != 0;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The requests that are under way: from MPI's handle to what was posted. Lock-free: any thread posts and completes.
+// The requests that are under way: from MPI's handle to what was posted. Without locks, whether one thread at a time posts
+// and completes or several at once.
 #pragma once
 
 #include <atomic>
@@ -55,7 +56,8 @@ class SharedSends {
 
 class Requests {
  public:
-  bool create();
+  // `at_once`: whether several threads may call the library at once.
+  bool create(bool at_once);
 
   // False if there is no room for more.
   bool add(uint64_t handle, const Posted& posted, SharedSends& own);
@@ -79,8 +81,10 @@ class Requests {
   static constexpr std::size_t kCapacity = std::size_t{1} << 20;
 
   Entry* find(uint64_t handle) const;
+  bool remove(Entry& entry, const void* where, SharedSends& own, Posted& posted) const;
 
   Entry* entries_ = nullptr;
+  bool at_once_ = true;
 };
 
 }  // namespace ompl::trace

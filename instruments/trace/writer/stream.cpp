@@ -19,13 +19,14 @@ void Stream::close() {
 }
 
 bool Stream::next_block() {
-  BlockHeader* const block = file_->add_block(number_, blocks_);
-  if (block == nullptr) return false;
-  if (block_ != nullptr) File::release(block_);
-  block_ = block;
-  ++blocks_;
+  if (block_ == nullptr) {
+    block_ = file_->add_block(number_);
+    if (block_ == nullptr) return false;
+  } else if (!file_->keep(block_)) {
+    return false;
+  }
   used_ = sum_ = 0;
-  next_ = reinterpret_cast<Record*>(block + 1);
+  next_ = reinterpret_cast<Record*>(block_ + 1);
   limit_ = next_ + kRecordsPerBlock;
   return true;
 }

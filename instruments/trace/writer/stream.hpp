@@ -73,7 +73,6 @@ class Stream {
   uint64_t end_;  // of the last record that is a call
   File* file_;
   uint32_t number_;
-  uint32_t blocks_;
 };
 
 }  // namespace ompl::trace

@@ -43,7 +43,7 @@ uint64_t hash(const char* text) {
 bool Tracer::start(const char* folder, const FileHeader& header) {
   sites_ = map_zeroed<Defined>(kDefined);
   texts_ = map_zeroed<Defined>(kDefined);
-  if (sites_ == nullptr || texts_ == nullptr || !requests.create() ||
+  if (sites_ == nullptr || texts_ == nullptr || !requests.create(header.thread_level == 3) ||
       pthread_key_create(&thread_end, end_of_thread) != 0) {
     std::fprintf(stderr, "ompl trace: no memory for the tracer's tables; nothing is recorded\n");
     return false;

@@ -220,6 +220,8 @@ def show(console: Console, rows: Sequence[Result]) -> None:
         mine = [row for row in measured if tuple(row[name] for name in kinds) == kind]
         console.print(_title(mine[0]), style="bold", highlight=False)
         console.print(_table(mine))
+        for line in overlap_rows.conclusions(mine):
+            console.print(line, highlight=False, soft_wrap=True)
     if emulations := dict.fromkeys(row["emulation"] for row in measured if row["emulation"]):
         console.print(f"Emulated: {'; '.join(emulations)}.", style="dim")
     problems(console, rows, "{library} {mode} {algorithm}, {ranks} ranks, {op}")
@@ -235,13 +237,14 @@ def _title(row: Result) -> str:
 
 
 def _table(rows: Sequence[Result]) -> Table:
-    columns = (f">{heading}" for heading in (*COLUMNS.values(), "overall\nof none"))
+    columns = (f">{heading}" for heading in (*COLUMNS.values(), "overall of none\n[95 %]"))
     table = table_of(">size", "library", "algorithm", "mode", ">t_calc", *columns)
     for row in sorted(rows, key=lambda one: one["size"]):
         values = [figure(row[name]) if row[name] is not None else "" for name in COLUMNS]
         whole = row["overall_of_none"]
+        decisive = f"{figure(whole['median'])} [{figure(whole['low'])}, {figure(whole['high'])}]" if whole else ""
         table.add_row(
             size_text(row["size"]), row["library"], row["algorithm"], row["mode"], str(row["t_calc"]), *values,
-            figure(whole["median"]) if whole else "",
+            decisive,
         )  # fmt: skip
     return table

@@ -63,6 +63,8 @@ def report(console: Console, out: Path) -> list[Summary]:
     if problem is not None:
         if ranks:
             console.print(f"{len(ranks)} ranks can be read and were kept in {out}", soft_wrap=True)
+        if not any(out.glob(traces.RANK_FILES)):
+            raise TraceError(f"{out}: nothing was recorded: no rank came to the end of MPI_Init") from problem
         raise problem
     return ranks
 

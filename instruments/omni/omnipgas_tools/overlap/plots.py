@@ -56,7 +56,7 @@ def _name(library: str, collective: str, algorithm: str, kernel: str, skew_us: f
 def _against_size(path: Path, rows: Sequence[Result], kind: str, label: str) -> Path:
     shares = sorted({row["p_node"] for row in rows})
     halves: list[tuple[str, Callable[[int], bool]]] = [
-        (f"up to {SMALL} B", lambda size: size <= SMALL), (f"from {SMALL} B", lambda size: size >= SMALL),
+        (f"up to {SMALL} B", lambda size: size <= SMALL), (f"above {SMALL} B", lambda size: size > SMALL),
     ]  # fmt: skip
     figure = Figure(figsize=(2 * PANEL[0], PANEL[1] * len(shares) + 0.4))
     axes = figure.subplots(len(shares), 2, squeeze=False)
@@ -99,7 +99,9 @@ def _lines(axis: Axes, rows: Sequence[Result], across: str, kind: str) -> None:
 
 def _save(figure: Any, legend: Axes, path: Path, rows: Sequence[Result]) -> Path:
     handles, labels = legend.get_legend_handles_labels()
-    figure.suptitle("; ".join(dict.fromkeys(row["emulation"] for row in rows if row["emulation"])), fontsize=7)
+    about = ", ".join(dict.fromkeys(f"{row['op']} of {row['library']}" for row in rows))
+    emulation = "; ".join(dict.fromkeys(row["emulation"] for row in rows if row["emulation"]))
+    figure.suptitle(f"{about}\n{emulation}" if emulation else about, fontsize=8)
     figure.legend(handles, labels, loc="lower center", ncols=len(MODES), fontsize=8)
     figure.tight_layout(rect=(0, 0.06, 1, 1))
     with matplotlib.rc_context({"svg.fonttype": "none"}):  # texts that can be searched

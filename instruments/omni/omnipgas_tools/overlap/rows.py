@@ -3,13 +3,14 @@
 
 import statistics
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from omnipgas_tools.measure import results, stats
 from omnipgas_tools.measure.results import Result
-from omnipgas_tools.overlap.plan import Cell, Series
+from omnipgas_tools.overlap.plan import DEFAULT, NONE, Cell, Series
 from omnipgas_tools.overlap.rounds import Outcome, Sample
+from omnipgas_tools.report.terminal import size_text
 
 
 def overlap_percent(pure: float, compute: float, overall: float) -> float:
@@ -86,6 +87,34 @@ def _compared(outcome: Outcome, series: Series, cell: Cell, samples: Mapping[int
         "overall_of_none": _ratio(samples, none, "overall_us"),
         "pure_of_none": _ratio(samples, none, "pure_us"),
     }
+
+
+def conclusions(rows: Sequence[Result]) -> list[str]:
+    """Of the rows of one table: for each library, algorithm and mode at which sizes the same work takes less time than
+    without progress, and at which more: where the 95 % interval of their ratio does not contain 1."""
+    said = []
+    for library, algorithm, mode in dict.fromkeys((row["library"], row["algorithm"], row["mode"]) for row in rows):
+        mine = [row for row in rows if (row["library"], row["algorithm"], row["mode"]) == (library, algorithm, mode)]
+        whole = {row["size"]: row["overall_of_none"] for row in mine if row["overall_of_none"]}
+        if mode == NONE or not whole:
+            continue
+        shorter = {size: one["median"] for size, one in whole.items() if one["high"] < 1}
+        longer = {size: one["median"] for size, one in whole.items() if one["low"] > 1}
+        parts = [
+            f"{word} than mode {NONE} at {', '.join(map(size_text, sorted(sizes)))} ({_spread(sizes.values())} of it)"
+            for word, sizes in (("shorter", shorter), ("longer", longer))
+            if sizes
+        ]
+        same = len(whole) - len(shorter) - len(longer)
+        parts += [f"not told apart from it at {same} of {len(whole)} sizes"] if same else []
+        name = library if algorithm == DEFAULT else f"{library} {algorithm}"
+        said.append(f"{name}, {mode}: the whole is {'; '.join(parts)}.")
+    return said
+
+
+def _spread(values: Collection[float]) -> str:
+    low, high = (f"{end:.2f}" for end in (min(values), max(values)))
+    return low if low == high else f"{low} to {high}"
 
 
 def _ratio(mine: Mapping[int, Sample], none: Mapping[int, Sample], name: str) -> dict[str, float] | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import MODEL, predict, refusal, run
+from commands import BUILD, MODEL, predict, refusal, run
 
 from .. import common, recorded
 from ..recorded import ANOTHER, WORLD, counts, record
@@ -62,6 +62,21 @@ def test_archives_take_the_time_of_their_traces(tmp_path: Path, any_source: bool
         is_the_same(trace_of(tmp_path / str(seed), programs, world))
         compared += 1
     assert compared > 15
+
+
+def test_a_folder_of_score_p_stands_for_its_archive(tmp_path: Path) -> None:
+    [(_, programs, world)] = ending([1])
+    trace = trace_of(tmp_path / "trace", programs, world)
+    folder = tmp_path / "scorep-20261129_1200_1"
+    folder.mkdir()
+    model("otf2", trace, folder / "traces.otf2", check=True)
+    of_trace, of_folder = predict(trace), predict(folder)
+    for name in SAME:
+        assert of_folder[name] == of_trace[name], name
+    shown = run(BUILD / "bin/ompl_trace_dump", folder)
+    assert "a folder of Score-P's: otf2-print shows its archive" in refusal(shown)
+    shown = run(BUILD / "bin/ompl_trace_dump", folder / "traces.otf2")
+    assert "an OTF2 archive, which otf2-print shows" in refusal(shown)
 
 
 def test_all_kinds_of_calls(trace: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from commands import unframed
+from omnipgas_tools.commands.overlap import show
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure.rounds import Limits, Progress
 from omnipgas_tools.overlap import plan as overlap_plan
@@ -31,6 +32,7 @@ from omnipgas_tools.overlap.plan import (
 )
 from omnipgas_tools.overlap.rounds import Journal, JournalError, Outcome, Record, Sample
 from omnipgas_tools.targets import overlap as overlap_targets
+from rich.console import Console
 
 from ..common import MOCK, SCHEMA, Log, build_tree, children, mock, omni, refused, result
 
@@ -208,6 +210,26 @@ def test_plots_are_those_of_the_papers_figures_and_the_sweep(tmp_path: Path) -> 
     assert {f"{name}-{length}-{kind}.svg" for length in ("0.5", "1") for kind in
             ("overlap_percent", "compute", "pure", "overall")} | {f"{name}-sweep.svg"} == made  # fmt: skip
     assert "nodes of 4 cores" in (tmp_path / f"{name}-sweep.svg").read_text()
+    assert "allgather of mock" in (tmp_path / f"{name}-sweep.svg").read_text()
+    assert "above 8192 B" in (tmp_path / f"{name}-1-pure.svg").read_text()
+
+
+def test_a_table_ends_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = (8, 4096, 65536)
+    ratios = {8: (1.1, 1.05, 1.2), 4096: (0.98, 0.9, 1.01), 65536: (0.8, 0.75, 0.9)}
+    [row] = overlap_rows.rows(measured(series(NONE), cells=(SMALL,), rounds=1))
+    rows = [row | {"size": size} for size in sizes]
+    for size, (median, low, high) in ratios.items():
+        whole = {"median": median, "low": low, "high": high, "rounds": 5}
+        rows.append(row | {"size": size, "mode": SHARED, "overall_of_none": whole})
+    [said] = overlap_rows.conclusions(rows)
+    assert said == (
+        "mock, shared: the whole is shorter than mode none at 64 KiB (0.80 of it); longer than mode none at 8 B"
+        " (1.10 of it); not told apart from it at 1 of 3 sizes."
+    )
+    show(Console(width=250), rows)
+    shown = capsys.readouterr().out
+    assert said in shown and "0.8 [0.75, 0.9]" in shown
 
 
 def recorded(name: str, mode: str, index: int, cell: Cell, **times: float) -> Record:
