@@ -199,6 +199,16 @@ OMPL_API int ompl_request_wait(ompl_ctx* ctx, ompl_request** request, int64_t ti
 OMPL_API int ompl_request_wait_all(ompl_ctx* ctx, ompl_request** requests, size_t count,
                                    int64_t timeout_ns);
 
+/* Has `callback(arg, code)` called once the collective is complete, instead of testing or waiting for it; `code` is OMPL_OK or
+ * the error it ended with. Callbacks run as those of ompl_handle_then() do: inside ompl_progress() (ompl_ext.h) and nowhere
+ * else, in the thread that calls it. While callbacks wait for collectives ompl_progress() goes on with all collectives of the
+ * rank. The request is the library's from now on: *request is set to NULL. A persistent one stays, untouched until the
+ * callback is called, which may start it again; if it is not started it is complete. The team cannot be destroyed before the
+ * callback has been called. Callbacks still open at ompl_finalize() are forgotten. Any thread. Errors: OMPL_ERR_STATE (a
+ * callback waits for it already), OMPL_ERR_ARG (also: *request is NULL). */
+OMPL_API int ompl_request_then(ompl_request** request, void (*callback)(void* arg, int code),
+                               void* arg);
+
 /* Ends a persistent request that is not under way and sets *request to NULL; NULL is allowed. Errors: OMPL_ERR_STATE,
  * OMPL_ERR_ARG. */
 OMPL_API int ompl_request_free(ompl_request** request);

@@ -87,7 +87,7 @@ void print_call(const RankTrace& trace, uint32_t thread, const CallView& view, b
                {"bytes", call.bytes},
                {"site", call.site},
                {"flags", flags_of(call)}};
-  if (call.kind == Kind::kOpaque) line["name"] = trace.text(call.request);
+  if (names_text(call.kind)) line["name"] = trace.text(call.request);
   if (!view.ids.empty()) line["ids"] = view.ids;
   if (!view.sent.empty()) line["sent"] = view.sent;
   if (!view.received.empty()) line["received"] = view.received;

@@ -49,15 +49,6 @@ struct Given {
   Lists received{};
 };
 
-// How a collective ended; the reason is recorded for this thread.
-int outcome(const CollectiveRequest& request) {
-  const int code = request.state.load(std::memory_order_acquire);
-  if (code == OMPL_OK) return OMPL_OK;
-  const Team& team = request.queue->team();
-  const ompl::coll::Execution& execution = request.execution;
-  return ompl::fail_quietly(code, execution.failure == code ? execution.why : team.why_broken());
-}
-
 // While it lives, the progress thread leaves the tag queue to this thread.
 class Attendance {
  public:
@@ -106,7 +97,7 @@ int finish(Context& c, CollectiveRequest& request, int64_t timeout_ns) {
       queue.drive(caller.now(), &again);
     }
   }
-  if (code == OMPL_OK) code = outcome(request);
+  if (code == OMPL_OK) code = TagQueue::outcome(request);
   queue.recycle(&request);
   return code;
 }
@@ -282,7 +273,7 @@ int no_lists(const char* name) { return fail(OMPL_ERR_ARG, "{}: the team or a li
 int over(ompl_request** place) {
   auto* const request = reinterpret_cast<CollectiveRequest*>(*place);
   TagQueue::note_end(*request);
-  const int code = outcome(*request);
+  const int code = TagQueue::outcome(*request);
   if (request->persistent) return code;
   *place = nullptr;
   request->queue->recycle(request);
@@ -351,6 +342,20 @@ int ompl_request_wait_all(ompl_ctx* ctx, ompl_request** requests, size_t count, 
     if (first == OMPL_OK) first = code;
   }
   return first;
+}
+
+int ompl_request_then(ompl_request** request, void (*callback)(void* arg, int code), void* arg) {
+  return with(nullptr, [=](Context& c) {
+    if (request == nullptr || *request == nullptr || callback == nullptr)
+      return fail(OMPL_ERR_ARG, "ompl_request_then: the {} is null",
+                  callback == nullptr ? "callback" : "request");
+    auto* const r = reinterpret_cast<CollectiveRequest*>(*request);
+    const bool stays = r->persistent;  // afterwards the request may be gone
+    const int code = r->queue->team().engine().call_back(*r, callback, arg);
+    if (code == OMPL_OK && !stays) *request = nullptr;
+    if (code == OMPL_OK) c.runtime->sleepers.wake_own_completions();
+    return code;
+  });
 }
 
 int ompl_request_free(ompl_request** request) {

@@ -329,18 +329,6 @@ void Engine::drive(Context& c, TagQueue& first, bool* again) {
   if (under_way_.load(std::memory_order_relaxed) > 1) drive_all(c, again);
 }
 
-template <class Visit>
-void Engine::for_teams(Visit visit) {
-  const std::size_t used = slots_used_.load();
-  for (std::size_t i = 0; i < used; ++i) {
-    TeamSlot& slot = teams_[i];
-    if (slot.team.load() == nullptr) continue;
-    slot.visitors.fetch_add(1);
-    if (Team* const team = slot.team.load(); team != nullptr) visit(*team);
-    slot.visitors.fetch_sub(1);
-  }
-}
-
 void Engine::drive_all(Context& c, bool* again) {
   for_teams([&](Team& team) { team.drive(c, again); });
 }

@@ -78,6 +78,13 @@ class Engine final : public Extension, public ProgressClient {
   void note_started() { under_way_.fetch_add(1, std::memory_order_relaxed); }
   void note_ended(int code);
 
+  // Has a callback called once the request is over; it is the engine's until then. Any thread. The arguments were checked.
+  int call_back(CollectiveRequest& request, ompl_callback_fn callback, void* argument);
+  // A request that a callback waits for is over.
+  void make_due(RequestCallback& callback);
+  void drive_callbacks(Context& c, bool* again) override;
+  int release(Pending& entry) override;
+
   int finish(Context& c) override;
 
  private:
@@ -131,5 +138,17 @@ class Engine final : public Extension, public ProgressClient {
   std::atomic<uint32_t> operations_made_{0};
   uint64_t fresh_;  // see TeamMemory
 };
+
+template <class Visit>
+void Engine::for_teams(Visit visit) {
+  const std::size_t used = slots_used_.load();
+  for (std::size_t i = 0; i < used; ++i) {
+    TeamSlot& slot = teams_[i];
+    if (slot.team.load() == nullptr) continue;
+    slot.visitors.fetch_add(1);
+    if (Team* const team = slot.team.load(); team != nullptr) visit(*team);
+    slot.visitors.fetch_sub(1);
+  }
+}
 
 }  // namespace ompl::coll

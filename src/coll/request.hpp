@@ -14,10 +14,20 @@
 #include "coll/schedule/schedule.hpp"
 #include "coll/team/agreement.hpp"
 #include "coll/tuner/tuning.hpp"
+#include "core/data/handle.hpp"
 
 namespace ompl::coll {
 
 class TagQueue;
+struct CollectiveRequest;
+
+// What ompl_request_then() asked for.
+struct RequestCallback : Pending {
+  CollectiveRequest* request;
+  enum class State : uint8_t { over, running, wanted };
+  // `over`: nobody calls it but who asks from now on; `wanted`: whoever ends the request makes it due.
+  std::atomic<State> state{State::over};
+};
 
 struct CollectiveRequest {
   static constexpr int kRunning = 1;
@@ -53,6 +63,7 @@ struct CollectiveRequest {
 
   std::atomic<int> state{OMPL_OK};    // kRunning, or how it ended
   CollectiveRequest* next = nullptr;  // of those that run, or of those that are free
+  RequestCallback callback{};
 
   [[nodiscard]] bool runs() const { return state.load(std::memory_order_acquire) == kRunning; }
 };

@@ -119,6 +119,7 @@ void TagQueue::start(CollectiveRequest* request) {
     request->signatures.resize(team_.size());
     request->signatures[team_.me()] = request->signature;
   }
+  request->callback.state.store(RequestCallback::State::running, std::memory_order_relaxed);
   request->state.store(CollectiveRequest::kRunning, std::memory_order_relaxed);
   under_way_.fetch_add(1, std::memory_order_relaxed);
   const bool shares = progress() == OMPL_PROGRESS_SHARED && !team_.engine().has_network();
@@ -346,14 +347,26 @@ void TagQueue::take_in() {
   *end = oldest;
 }
 
-// The request is its owner's again at once.
+int TagQueue::outcome(const CollectiveRequest& request) {
+  const int code = request.state.load(std::memory_order_acquire);
+  if (code == OMPL_OK) return OMPL_OK;
+  const Team& team = request.queue->team();
+  const Execution& execution = request.execution;
+  return fail_quietly(code, execution.failure == code ? execution.why : team.why_broken());
+}
+
+// The request is its owner's again at once, unless a callback waits for it.
 void TagQueue::end(CollectiveRequest& request, int code) {
   if (request.offloaded) offload_client_.end(request);
   first_ = request.next;
   if (request.worth_waking) worth_waking_.fetch_sub(1, std::memory_order_relaxed);
   under_way_.fetch_sub(1, std::memory_order_release);
   team_.engine().note_ended(code);
+  using State = RequestCallback::State;
+  const bool calls_back =
+      request.callback.state.exchange(State::over, std::memory_order_acq_rel) == State::wanted;
   request.state.store(code, std::memory_order_seq_cst);
+  if (calls_back) team_.engine().make_due(request.callback);
   team_.runtime().sleepers.wake_own_completions();
 }
 

@@ -54,6 +54,8 @@ class alignas(arch::kCacheLine) TagQueue {
 
   // The caller has learnt that the request is over. The thread that used it.
   static void note_end(CollectiveRequest& request);
+  // How it ended; the reason is recorded for this thread.
+  static int outcome(const CollectiveRequest& request);
 
   // Whether a thread with a core of its own will do all of it: the caller need not begin.
   [[nodiscard]] bool is_left_to_thread(const CollectiveRequest& request) const;

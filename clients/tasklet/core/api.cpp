@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <omnipgas/ompl_report.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <chrono>
@@ -7,6 +8,7 @@
 #include <system_error>
 
 #include "core/runtime.hpp"
+#include "core/trace.hpp"
 
 namespace tasklet {
 namespace {
@@ -25,6 +27,8 @@ void woken(void*, int code) {
   if (code == OMPL_OK && for_another) ompl_put_word(r->rank, r->wake_word);
 }
 
+constexpr uint32_t kPrepared = 64;  // stacks
+
 int start_threads(std::vector<std::thread>& threads, uint32_t count) {
   try {
     for (uint32_t i = 0; i < count; ++i) threads.emplace_back([] { ompl_tasklet_work(); });
@@ -32,6 +36,20 @@ int start_threads(std::vector<std::thread>& threads, uint32_t count) {
     return OMPL_ERR_SYSTEM;
   }
   return OMPL_OK;
+}
+
+// Whether this rank's threads, or those of all ranks that share its memory, are more than the cores. Ranks have the same
+// number of threads each, or nearly.
+bool is_crowded(const Runtime& r) {
+  cpu_set_t mask;
+  if (::sched_getaffinity(0, sizeof mask, &mask) != 0) return false;
+  const auto cores = static_cast<uint32_t>(CPU_COUNT(&mask));
+  const auto threads = static_cast<uint32_t>(r.config.threads);
+  uint32_t ranks = 0;
+  for (uint32_t rank = 0; rank < r.size; ++rank)
+    ranks += ompl_ptr(rank, r.wake_word) != nullptr ? 1 : 0;
+  return threads > cores ||
+         uint64_t{threads} * ranks > std::max(cores, std::thread::hardware_concurrency());
 }
 
 int make(Runtime& r) {
@@ -43,6 +61,7 @@ int make(Runtime& r) {
       code != OMPL_OK)
     return code;
   r.tag_words = r.wake_word + 8;
+  r.crowded = is_crowded(r);
   if (r.config.checked != 0) {
     if (const int code = ompl_alloc(8, &r.checker.word); code != OMPL_OK) return code;
     r.checker.answers.resize(r.size);
@@ -53,8 +72,11 @@ int make(Runtime& r) {
     r.workers.push_back(std::make_unique<Worker>());
     r.workers.back()->victim = i;
   }
+  // Whoever runs tasks for the first time need not wait for memory.
+  if (!r.workers.empty()) r.memory.take(&r.workers.front()->unused);
   r.fibers = std::make_unique<FiberPool>(r.config.stack_bytes, std::max(r.config.stacks, 2 * threads),
                                          workers_loop());
+  r.fibers->prepare(std::min(2 * threads, kPrepared));
   return OMPL_OK;
 }
 
@@ -73,7 +95,6 @@ std::size_t add_report(char* text, std::size_t capacity, void*) {
 
 void destroy(Runtime* r) {
   for (const auto& worker : r->workers) {
-    for (Task* const task : worker->unused) delete task;
     for (ompl_ctx* const context : worker->contexts) ompl_ctx_destroy(context);
   }
   delete r;
@@ -98,6 +119,7 @@ int ompl_tasklet_init(const ompl_tasklet_config* config) {
   ompl_tasklet_config wanted = OMPL_TASKLET_CONFIG_INIT;
   if (config != nullptr) wanted = *config;
   if (const int code = complete(wanted); code != OMPL_OK) return code;
+  find_tracer();
   try {
     auto made = std::make_unique<Runtime>();
     made->config = wanted;

@@ -2,22 +2,39 @@
 // The workers' loop: who runs what next, and how threads without work wait.
 #include <sched.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "core/runtime.hpp"
+#include "core/trace.hpp"
 
 namespace tasklet {
 namespace {
 
-constexpr int kLooks = 32;               // for work before a thread sleeps
-constexpr uint32_t kTasksAProgress = 8;  // between two looks at the network of a worker that has work
+// A worker without work spins for so long, then yields so often, then sleeps. A yield on a core that other programs use costs a
+// turn of theirs, milliseconds: what comes within the time of a message or of a short task must not cost one. Where the job
+// has more threads than cores, whoever is awaited may need this one, so it spins no longer than a change of threads takes.
+constexpr auto kSpin = std::chrono::microseconds(30);
+constexpr auto kSpinIfCrowded = std::chrono::microseconds(1);
+constexpr int kLooksAClock = 8;  // between two looks at the clock
+constexpr int kYields = 32;
+// A worker that has work looks at the network at least every so many tasks, and if they are long, about as often as this.
+constexpr uint32_t kTasksAProgress = 8;
+constexpr auto kProgressPeriod = std::chrono::microseconds(10);
 constexpr int64_t kSlice_ns = 3'600'000'000'000;  // long, so that the layer sees that it hangs
-constexpr int64_t kSliceWithCollectives_ns = 50'000;
 constexpr int64_t kSliceIfChecked_ns = 20'000'000;
 
 thread_local Worker* t_worker = nullptr;
 [[gnu::noinline]] void set_worker(Worker* worker) { t_worker = worker; }
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb" ::: "memory");
+#endif
+}
 
 void land(Worker& worker) {
   if (worker.landing == nullptr) return;
@@ -70,12 +87,11 @@ void expect_work(Worker& worker) {
   worker.takes_next = worker.queue.empty() && worker.after == nullptr;
 }
 
-bool progress(Runtime& r, Worker& worker) {
+bool progress(Worker& worker) {
   expect_work(worker);
   const bool found = ompl_progress(OMPL_CTX_DEFAULT, 0) > 0;
-  const bool any = (r.request_count.load(std::memory_order_relaxed) != 0 && test_requests(r)) || found;
   worker.takes_next = false;
-  return any;
+  return found;
 }
 
 void sleep_in_layer(Runtime& r, Worker& worker, std::unique_lock<std::mutex>& lock) {
@@ -85,14 +101,10 @@ void sleep_in_layer(Runtime& r, Worker& worker, std::unique_lock<std::mutex>& lo
   lock.unlock();
   expect_work(worker);
   if (!r.wake_watched.exchange(true) && watch_wake_word(r) != OMPL_OK) r.wake_watched.store(false);
-  const bool collectives = r.request_count.load() != 0;
-  const int64_t slice = collectives           ? kSliceWithCollectives_ns
-                        : r.checker.word != 0 ? kSliceIfChecked_ns
-                                              : kSlice_ns;
+  const int64_t slice = r.checker.word != 0 ? kSliceIfChecked_ns : kSlice_ns;
   worker.in_layer = true;
   const int code = ompl_progress(OMPL_CTX_DEFAULT, slice);
   worker.in_layer = false;
-  if (collectives) test_requests(r);
   worker.takes_next = false;
   lock.lock();
   const bool alone = sleep.count.load() == r.present;
@@ -145,18 +157,61 @@ void wake_one(Runtime& r) {
   if (signal) ompl_put_word(r.rank, r.wake_word);
 }
 
-Task* next(Runtime& r, Worker& worker) {
-  if (++worker.turn % kTasksAProgress == 0) progress(r, worker);
-  for (int looks = 0;;) {
-    if (Task* const task = look(r, worker)) return task;
-    if (r.stopping.load(std::memory_order_acquire)) return nullptr;
-    if (progress(r, worker)) continue;
-    if (++looks < kLooks) {
+// Between tasks. By the clock, but a clock read after each short task would cost as much as the task.
+void progress_beside_work(Worker& worker) {
+  if (--worker.tasks_to_progress != 0) return;
+  progress(worker);
+  const auto now = std::chrono::steady_clock::now();
+  const auto took = now - worker.last_progress;  // by `progress_period` tasks
+  worker.last_progress = now;
+  const auto fit = took.count() == 0 ? int64_t{kTasksAProgress}
+                                     : std::chrono::nanoseconds(kProgressPeriod).count() *
+                                           worker.progress_period / took.count();
+  worker.progress_period = static_cast<uint32_t>(std::clamp<int64_t>(fit, 1, kTasksAProgress));
+  worker.tasks_to_progress = worker.progress_period;
+}
+
+// How far a worker without work has come towards sleep.
+class Idleness {
+ public:
+  explicit Idleness(const Runtime& r) : limit_(r.crowded ? kSpinIfCrowded : kSpin) {}
+
+  // Found nothing once more.
+  void pass(Runtime& r, Worker& worker) {
+    if (!spun_) return spin();
+    if (yields_++ < kYields) {
       ::sched_yield();
     } else {
       sleep(r, worker);
-      looks = kLooks / 2;
+      yields_ = kYields / 2;
     }
+  }
+
+ private:
+  void spin() {
+    relax();
+    if (++looks_ % kLooksAClock != 0) return;
+    const auto now = std::chrono::steady_clock::now();
+    if (looks_ == kLooksAClock) {
+      begin_ = now;
+    } else {
+      spun_ = now - begin_ >= limit_;
+    }
+  }
+
+  const std::chrono::nanoseconds limit_;
+  std::chrono::steady_clock::time_point begin_;
+  int looks_ = 0, yields_ = 0;
+  bool spun_ = false;
+};
+
+Task* next(Runtime& r, Worker& worker) {
+  progress_beside_work(worker);
+  for (Idleness idleness(r);;) {
+    if (Task* const task = look(r, worker)) return task;
+    if (r.stopping.load(std::memory_order_acquire)) return nullptr;
+    if (progress(worker)) continue;
+    idleness.pass(r, worker);
   }
 }
 
@@ -256,7 +311,9 @@ void suspend(void (*then)(void*), void* argument) {
   worker.landing_argument = argument;
   Fiber& to = *std::exchange(worker.spare, nullptr);
   worker.task = nullptr;
+  trace_end(*task, true);
   go_to(worker, to);
+  trace_begin(*task);
 }
 
 void wake_layer(Runtime& r) {

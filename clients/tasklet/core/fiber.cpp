@@ -5,10 +5,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <new>
 #include <utility>
+
+#include "core/task_memory.hpp"
 
 #if defined(__SANITIZE_THREAD__)
 #include <sanitizer/tsan_interface.h>
@@ -115,6 +118,18 @@ Fiber* FiberPool::acquire(bool beyond_limit) {
     return make();
   } catch (const std::bad_alloc&) {
     return nullptr;
+  }
+}
+
+void FiberPool::prepare(std::size_t count) {
+  constexpr std::size_t kFirstUsed = 16384;  // bytes of a stack
+  const std::lock_guard lock(mutex_);
+  while (all_.size() < std::min(count, most_)) {
+    Fiber* const fiber = make();
+    if (fiber == nullptr) return;
+    const std::size_t bytes = std::min(kFirstUsed, bytes_);
+    populate(static_cast<char*>(fiber->memory) + fiber->bytes - bytes, bytes);
+    free_.push_back(fiber);
   }
 }
 

@@ -37,6 +37,8 @@ class FiberPool {
   // A fiber that begins, or goes on, in the loop; nullptr if the limit is reached, or there is no memory.
   Fiber* acquire(bool beyond_limit);
   void release(Fiber* fiber);
+  // Makes so many beforehand, as far as there is memory.
+  void prepare(std::size_t count);
   [[nodiscard]] Loop loop() const { return loop_; }
 
  private:

@@ -15,12 +15,13 @@
 
 #include "core/queues.hpp"
 #include "core/task.hpp"
+#include "core/task_memory.hpp"
 
 namespace tasklet {
 
 struct Worker {
   alignas(64) Queue queue;
-  std::vector<Task*> unused;  // memory for tasks
+  Rooms unused;  // memory for tasks
   std::vector<ompl_ctx*> contexts;
   ThreadStack stack;
   Fiber* fiber = nullptr;            // that runs
@@ -29,7 +30,9 @@ struct Worker {
   Task* after = nullptr;             // to run next, before all in the queues but raised ones
   void (*landing)(void*) = nullptr;  // to be done on the fiber that goes on
   void* landing_argument = nullptr;
-  uint32_t turn = 0;
+  uint32_t tasks_to_progress = 1;  // before it looks at the network
+  uint32_t progress_period = 1;    // tasks between the last two looks
+  std::chrono::steady_clock::time_point last_progress;
   uint32_t victim = 0;
   bool working = false;
   bool in_layer = false;    // asleep there
@@ -72,6 +75,7 @@ struct Checker {
 struct Runtime {
   ompl_tasklet_config config = OMPL_TASKLET_CONFIG_INIT;
   uint32_t rank = 0, size = 1;
+  bool crowded = false;  // the job has more threads than cores
 
   // Tags: two words for each and each rank in the segment.
   uint64_t tag_words = 0;
@@ -81,6 +85,7 @@ struct Runtime {
   std::unique_ptr<TagPlace[]>
       places;  // as the words: tag by tag, for each rank as PUT or GET, then as PUT_READY or GET_READY
 
+  TaskMemory memory;
   std::unique_ptr<FiberPool> fibers;
   std::vector<std::unique_ptr<Worker>> workers;
   PriorityQueues raised;  // and lowered
@@ -93,14 +98,6 @@ struct Runtime {
 
   std::mutex waiting_mutex;  // of the chain of tasks that wait for something of the layer
   Task* waiting = nullptr;
-
-  std::mutex requests_mutex;
-  struct PendingRequest {
-    ompl_request** request;
-    Task* task;
-  };
-  std::vector<PendingRequest> requests;  // collectives that tasks wait for
-  std::atomic<uint32_t> request_count{0};
 
   Checker checker;
   std::thread server;
@@ -165,9 +162,6 @@ bool send_tags(Runtime& r, Task& task, uint32_t kinds);
 bool await_tags(Runtime& r, Task& task, uint32_t kinds);
 // Takes a signal from the word, which is not 0: OMPL_OK, or OMPL_TASKLET_ERR_FAILED.
 int take_tag(const Runtime& r, int32_t kind, uint32_t rank, uint32_t tag);
-
-// ---- waits.cpp
-bool test_requests(Runtime& r);
 
 // ---- checked.cpp
 // By the one thread that does not sleep, or sleeps in the layer, all others being asleep.

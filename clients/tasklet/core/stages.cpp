@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/runtime.hpp"
+#include "core/trace.hpp"
 
 namespace tasklet {
 namespace {
@@ -18,7 +19,7 @@ constexpr uint32_t kAsked = bit(OMPL_TASKLET_PUT_READY);
 constexpr uint32_t kAwaited = kAsked | bit(OMPL_TASKLET_PUT) | bit(OMPL_TASKLET_GET);
 constexpr uint32_t kServed = bit(OMPL_TASKLET_GET_READY);
 constexpr uint32_t kTold = kServed | bit(OMPL_TASKLET_PUT) | bit(OMPL_TASKLET_GET);
-constexpr std::size_t kUnused = 256;  // tasks' memory that a worker keeps
+constexpr uint32_t kUnused = 4 * TaskMemory::kBatch;  // tasks' memory that a worker keeps, at most
 
 int call(Task& task) {
   const char* why = "what is no std::exception";
@@ -64,7 +65,9 @@ bool exchange_tags(Runtime& r, Task* task, uint32_t sent, uint32_t awaited, Stag
 bool run(Task* task) {
   if (task->error.load(std::memory_order_acquire) == OMPL_OK) {
     task->stage = Stage::in_function;
+    trace_begin(*task);
     const int result = call(*task);
+    trace_end(*task, result == OMPL_TASKLET_AGAIN);
     if (result == OMPL_TASKLET_AGAIN) {
       task->stage = Stage::parked;
       return task->resumes.fetch_sub(1, std::memory_order_acq_rel) > 0;
@@ -144,23 +147,25 @@ void unblock(Task* task) {
   if (task->blockers.fetch_sub(1, std::memory_order_acq_rel) == 1) enqueue(task);
 }
 
-Task* make_task(Runtime&) {
+Task* make_task(Runtime& r) {
   Worker* const worker = this_worker();
-  if (worker == nullptr || worker->unused.empty()) return new Task;
-  Task* const task = worker->unused.back();
-  worker->unused.pop_back();
-  std::destroy_at(task);
-  return std::construct_at(task);
+  Rooms rooms;
+  Rooms* const own = worker != nullptr ? &worker->unused : &rooms;
+  if (own->count == 0) r.memory.take(own);
+  Task* const task = new (pop(own)) Task;
+  if (worker == nullptr) r.memory.give(&rooms, 0);
+  return task;
 }
 
 void drop(Task* task) {
   if (task->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   Worker* const worker = this_worker();
-  if (worker != nullptr && worker->unused.size() < kUnused) {
-    worker->unused.push_back(task);
-  } else {
-    delete task;
-  }
+  Rooms rooms;
+  Rooms* const own = worker != nullptr ? &worker->unused : &rooms;
+  std::destroy_at(task);
+  push(own, task);
+  if (worker == nullptr || own->count > kUnused)
+    runtime()->memory.give(own, worker != nullptr ? kUnused / 2 : 0);
 }
 
 }  // namespace tasklet

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/runtime.hpp"
+#include "core/trace.hpp"
 
 namespace tasklet {
 namespace {
@@ -37,8 +38,9 @@ void arrived(void* argument, int code) {
 bool begin_wait(const Runtime& r, Clause& clause) {
   const uint64_t offset = tag_word(r, clause.kind, clause.rank, clause.tag);
   int code = OMPL_OK;
-  if (word_at(r, offset).load(std::memory_order_acquire) == 0) {
+  if (word_at(r, offset).load(std::memory_order_acquire) == 0 || is_traced()) {
     const ompl_condition condition = {offset, 0, OMPL_NE, 32};
+    clause.trace_wait = trace_wait(true);
     code = ompl_flag_then(&clause.watch, &condition, arrived, &clause);
     if (code == OMPL_OK) return false;
   }

@@ -23,7 +23,8 @@ struct Clause {
   int32_t kind = 0;
   uint32_t rank = 0;
   uint32_t tag = 0;
-  bool left_out = false;  // its tag was in use: it is left out
+  bool left_out = false;    // its tag was in use: it is left out
+  uint32_t trace_wait = 0;  // what a tracer knows its wait as
   Task* task = nullptr;
   ompl_watch watch{};
 };
@@ -61,6 +62,8 @@ struct Task {
   void (*release)(void*) = nullptr;
   void* argument = nullptr;
   const char* name = nullptr;
+  uint64_t trace_id = 0;    // what a tracer knows it as,
+  uint32_t trace_wait = 0;  // and what it was suspended for
   Task* parent = nullptr;
   Fiber* fiber = nullptr;       // suspended on it
   ompl_ctx* context = nullptr;  // its own, once it has asked for one

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Calls that look as if they block. What they wait for is asked about only once the task has left its stack, so whoever
 // resumes it finds it suspended.
-#include <mutex>
-
 #include "core/runtime.hpp"
+#include "core/trace.hpp"
 
 namespace tasklet {
 namespace {
@@ -34,6 +33,7 @@ void on_callback(void* task, int code) { resume(static_cast<Task*>(task), code);
 void watch_flag(void* argument) {
   auto& wait = *static_cast<FlagWait*>(argument);
   Task* const task = wait.task;  // once the watch is set the stack may go on
+  task->trace_wait = trace_wait(false);
   const int code = ompl_flag_then(&wait.watch, wait.condition, on_callback, task);
   if (code < 0) resume(task, code);
 }
@@ -46,14 +46,10 @@ void watch_handle(void* argument) {
 }
 
 void watch_request(void* argument) {
-  Runtime& r = *runtime();
   const auto& wait = *static_cast<RequestWait*>(argument);
-  {
-    const std::lock_guard lock(r.requests_mutex);
-    r.requests.push_back({wait.request, wait.task});
-    r.request_count.fetch_add(1);
-  }
-  wake_layer(r);  // it now sleeps for shorter times
+  Task* const task = wait.task;
+  const int code = ompl_request_then(wait.request, on_callback, task);
+  if (code < 0) resume(task, code);
 }
 
 void wait_for_children(void* argument) {
@@ -104,26 +100,6 @@ int until_complete(const char* what, uint64_t where, Post post) {
 }
 
 }  // namespace
-
-// Collectives have no callbacks: these few requests are tested.
-bool test_requests(Runtime& r) {
-  std::vector<Task*> over;
-  {
-    const std::unique_lock lock(r.requests_mutex, std::try_to_lock);
-    if (!lock.owns_lock()) return false;
-    std::erase_if(r.requests, [&](const Runtime::PendingRequest& pending) {
-      const int state = ompl_request_test(OMPL_CTX_DEFAULT, pending.request);
-      if (state == 0) return false;
-      pending.task->wait_code = state < 0 ? state : OMPL_OK;
-      over.push_back(pending.task);
-      r.request_count.fetch_sub(1);
-      return true;
-    });
-  }
-  for (Task* const task : over) enqueue(task);
-  r.activity.fetch_add(over.size(), std::memory_order_relaxed);
-  return !over.empty();
-}
 
 }  // namespace tasklet
 

@@ -22,8 +22,8 @@ int factorize(void* matrix) {
   for (int k = 0; k < count; ++k) {
     double* const diagonal = a.tile(k, k);
     if (a.own(k, k))
-      make([=] { return kernels::cholesky(diagonal, n) ? 0 : int{OMPL_ERR_ARG}; }, {inout(diagonal)},
-           3);
+      make([=] { return kernels::cholesky(diagonal, n) ? 0 : int{OMPL_ERR_ARG}; }, {inout(diagonal)}, 3,
+           "factorize");
     a.share(k, k, tag(k, k), [&a, k](uint32_t rank) {
       for (int i = k + 1; i < a.count(); ++i)
         if (a.owner(i, k) == rank) return true;
@@ -32,7 +32,7 @@ int factorize(void* matrix) {
     for (int i = k + 1; i < count; ++i) {
       double* const below = a.tile(i, k);
       const auto solve = [=] { return kernels::solve_transposed(diagonal, below, n), 0; };
-      if (a.own(i, k)) make(solve, {in(diagonal), inout(below)}, 1);
+      if (a.own(i, k)) make(solve, {in(diagonal), inout(below)}, 1, "solve");
       a.share(i, k, tag(i, k), [&a, i, k](uint32_t rank) {
         for (int j = k + 1; j < a.count(); ++j)
           if (a.owner(std::max(i, j), std::min(i, j)) == rank) return true;
@@ -43,7 +43,7 @@ int factorize(void* matrix) {
       for (int j = k + 1; j <= i; ++j) {
         double *const left = a.tile(i, k), *const right = a.tile(j, k), *const to = a.tile(i, j);
         const auto update = [=] { return kernels::update_transposed(left, right, to, n), 0; };
-        if (a.own(i, j)) make(update, {in(left), in(right), inout(to)});
+        if (a.own(i, j)) make(update, {in(left), in(right), inout(to)}, 0, "update");
       }
   }
   return ompl_tasklet_wait_all();

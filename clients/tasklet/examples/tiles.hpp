@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "examples/run_bound.hpp"
+
 namespace tiles {
 
 using omnipgas::check;
@@ -78,8 +80,9 @@ class Matrix {
 
 // Within a task: a task of a callable.
 template <tasklet::TaskCode Code>
-void make(Code code, std::initializer_list<ompl_tasklet_dependence> dependences, int priority = 0) {
-  check(tasklet::create(std::move(code), {dependences.begin(), dependences.size()}, priority));
+void make(Code code, std::initializer_list<ompl_tasklet_dependence> dependences, int priority = 0,
+          const char* name = nullptr) {
+  check(tasklet::create(std::move(code), {dependences.begin(), dependences.size()}, priority, name));
 }
 
 template <class Element>
@@ -91,13 +94,13 @@ void Matrix<Element>::share(int i, int j, uint32_t tag, Needs needs) const {
   for (uint32_t to = 0; to < ranks; ++to) {
     if (to == from || (rank_ != from && rank_ != to) || !needs(to)) continue;
     if (rank_ == to) {
-      make([] { return 0; }, {tasklet::out(data), tasklet::put_ready(from, tag)});
+      make([] { return 0; }, {tasklet::out(data), tasklet::put_ready(from, tag)}, 0, "arrival");
       continue;
     }
     const auto send = [data, to, dest, length = bytes()] {
       return ompl_tasklet_put(reinterpret_cast<uint64_t>(data), to, dest, length);
     };
-    make(send, {tasklet::in(data), tasklet::put(to, tag)}, 2);
+    make(send, {tasklet::in(data), tasklet::put(to, tag)}, 2, "send");
   }
 }
 
@@ -110,7 +113,7 @@ inline int argument(int argc, char** argv, int at, int otherwise) {
 inline double timed(int (*first)(void*), void* about) {
   omnipgas::barrier();
   const auto begin = std::chrono::steady_clock::now();
-  check(ompl_tasklet_run(first, about));
+  check(cores::run_bound(first, about));
   omnipgas::barrier();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }

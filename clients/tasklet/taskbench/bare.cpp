@@ -7,8 +7,9 @@
 // Order. A worker signals another one once for each step in which that one needs outputs of its own, and is waited for as
 // often. Outputs and inboxes have several versions, by step. A worker that has finished a step whose number is a multiple of
 // half the versions tells those whose outputs it reads, and they wait for that before they write over what was read.
-#include "cores.hpp"
 #include "graph.hpp"
+
+#include "examples/cores.hpp"
 
 #include <omnipgas/ompl.hpp>
 
@@ -285,10 +286,10 @@ struct Graph {
 // Runs all graphs twice, the first time to warm up. Returns the seconds of the second time.
 double run(const std::vector<std::unique_ptr<Graph>>& graphs, long threads) {
   std::barrier together(threads);
-  const Cores cores;
+  const cores::Cores all;
   double elapsed = 0;
   const auto work = [&](long thread) {
-    cores.bind(thread, threads);
+    all.bind(thread, threads);
     for (int iteration = 0; iteration < 2; ++iteration) {
       if (thread == 0) check(ompl_barrier());
       together.arrive_and_wait();

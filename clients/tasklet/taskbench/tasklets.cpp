@@ -8,6 +8,8 @@
 // another rank needs goes there once: the task puts it at its end, and a task there with `put_ready` stands for its arrival.
 #include "graph.hpp"
 
+#include "examples/run_bound.hpp"
+
 #include <omnipgas/tasklet.hpp>
 
 #include <atomic>
@@ -193,7 +195,7 @@ int main(int argc, char** argv) {
   taskbench::Run run;
   for (const TaskGraph& graph : app.graphs)
     run.graphs.push_back(std::make_unique<taskbench::Graph>(graph));
-  omnipgas::check(ompl_tasklet_run(taskbench::first_task, &run));
+  omnipgas::check(cores::run_bound(taskbench::first_task, &run));
   if (omnipgas::rank() == 0) app.report_timing(run.elapsed);
   omnipgas::check(ompl_tasklet_finalize());
   session.finalize();

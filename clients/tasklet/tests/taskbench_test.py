@@ -47,7 +47,7 @@ def wrong_inputs(launcher: list[str], builder: Builder, folder: Path) -> None:
     source = folder / "broken.cpp"
     source.write_text(broken.replace(line, line.replace("version(step - 1)", "version(step)")))
     core = builder.source / "core"
-    places = [f"-I{ROOT / 'include'}", f"-I{ROOT / 'clients/tasklet/taskbench'}"]
+    places = [f"-I{ROOT / name}" for name in ("include", "clients/tasklet", "clients/tasklet/taskbench")]
     libraries = [f"-L{builder.build / 'lib'}", "-lomnipgas", f"-Wl,-rpath,{builder.build / 'lib'}"]
     command: list[str | Path] = ["c++", "-std=c++20", "-O1", "-w", "-pthread", "-isystem", core, *places, source]
     command += ["-o", folder / "broken", builder.core(), *libraries]

@@ -13,6 +13,7 @@ from suites import run
 
 LIMIT_S = 300
 SKIPPED = 77
+TIME_IS_UP = (124, 137)  # exit statuses of timeout(1)
 TRANSLATIONS = 5  # of a program at most
 
 
@@ -41,10 +42,12 @@ class Omni:
                 break
         return status, text
 
-    def execute(self, program: Path, ranks: int, conduits: str, **environment: str) -> tuple[int, str]:
-        """Starts a program by the launcher of the compiler's MPI."""
+    def execute(
+        self, program: Path, ranks: int, conduits: str, *options: str, **environment: str
+    ) -> tuple[int, str]:
+        """Starts a program by the launcher of the compiler's MPI, with its options."""
         launcher = os.environ.get("OMPL_OMNI_MPIEXEC") or shutil.which("mpiexec.mpich") or "mpiexec"
-        command = ["timeout", "-k", "10", str(LIMIT_S), launcher, "-n", str(ranks)]
+        command = ["timeout", "-k", "10", str(LIMIT_S), launcher, *options, "-n", str(ranks)]
         settings = {"OMPL_CONDUITS": conduits, **environment}
         return run([*command, f"./{program.name}"], LIMIT_S, program.parent, **settings)
 

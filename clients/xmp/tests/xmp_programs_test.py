@@ -38,10 +38,20 @@ def build(omni: omni_compiler.Omni, name: str, scratch: Path, tasks: bool = Fals
 
 def test_coarrays(omni: omni_compiler.Omni, conduits: str, scratch: Path) -> None:
     """Sections, post and wait, MPI beside."""
-    for name in ("sections", "tags", "beside_mpi"):
+    for name in ("sections", "tags", "threads", "beside_mpi"):
         program = build(omni, name, scratch)
         for ranks in (2, 3):
             says_pass(f"{name}, {ranks} ranks", *omni.execute(program, ranks, conduits))
+
+
+def test_a_death(omni: omni_compiler.Omni, conduits: str, scratch: Path) -> None:
+    """An image is killed: the job ends with an error, by its launcher or, where that lets the others go on, by them."""
+    program = build(omni, "dies", scratch)
+    for options in ([], ["-disable-auto-cleanup"]):
+        status, text = omni.execute(program, 2, conduits, *options)
+        if status in (0, *omni_compiler.TIME_IS_UP) or "PASS" in text or "waits" not in text:
+            sys.exit(f"dies, {options}: exit status {status}\n{text}")
+        print(f"passed: dies {' '.join(options)}", flush=True)
 
 
 def test_tasklets(omni: omni_compiler.Omni, source: Path, conduits: str, scratch: Path) -> None:
@@ -99,6 +109,7 @@ def main() -> int:
         return omni_compiler.SKIPPED
     with tempfile.TemporaryDirectory() as place:
         test_coarrays(omni, conduits, Path(place))
+        test_a_death(omni, conduits, Path(place))
         test_tasklets(omni, source, conduits, Path(place))
         test_their_cholesky(omni, source, conduits, Path(place))
     return 0

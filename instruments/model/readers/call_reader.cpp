@@ -114,8 +114,11 @@ void CallReader::translate(const CallView& view) {
   const bool soon = ns(before_, call.begin) <= kPollNs;
   if (!soon) polled_sites_.clear();
   const bool polls = std::ranges::find(polled_sites_, call.site) != polled_sites_.end();
-  if (begun_ && call.begin > before_ && !polls)
+  if (begun_ && call.begin > before_ && !polls) {
     add({.kind = OpKind::compute, .ns = ns(before_, call.begin)});
+    if (task_site_ != 0) ops_.back().site = task_site_;
+  }
+  if (call.kind == Kind::kOmplTaskEnd) task_site_ = 0;
   begun_ = true;
   before_ = call.end;
   if (!found_nothing(call)) {
@@ -151,7 +154,7 @@ void CallReader::translate(const CallView& view) {
     case Group::kStart:
       return start(view);
     case Group::kComplete:
-      return complete(view);
+      return complete(view.requests());
     case Group::kCollective:
     case Group::kPostCollective:
       if (const auto kind = collective_of(call.kind)) return collective(view, *kind);
@@ -225,9 +228,9 @@ void CallReader::start(const CallView& view) {
 }
 
 // What a test or a wait completed; of one that completed nothing there is nothing to say.
-void CallReader::complete(const CallView& view) {
+void CallReader::complete(const std::vector<uint32_t>& requests) {
   std::vector<Op> waits;
-  for (const uint32_t request : view.requests()) {
+  for (const uint32_t request : requests) {
     if (const auto number = taken(request)) {
       waits.push_back({.kind = OpKind::wait, .more = true, .handed = true, .number = *number});
       continue;

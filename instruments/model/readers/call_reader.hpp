@@ -119,7 +119,7 @@ class CallReader {
   void translate(const trace::CallView& view);
   void send(const trace::CallView& view);
   void post(const trace::Record& call);
-  void complete(const trace::CallView& view);
+  void complete(const std::vector<uint32_t>& requests);
   void start(const trace::CallView& view);
   void collective(const trace::CallView& view, Collective kind);
   void exchange_all(const CollectiveCall& what, const Members& of, int32_t first_tag);
@@ -224,6 +224,7 @@ class CallReader {
   uint64_t posted_ = 0;
   BranchRequests branch_requests_;
   uint32_t site_ = 0;
+  uint32_t task_site_ = 0;  // of the task that the thread runs; 0: none
   // In the file, of the calls before that looked one soon after the other and found nothing.
   std::vector<uint32_t> polled_sites_;
   bool begun_ = false, over_ = false;

@@ -55,10 +55,14 @@ void CallReader::own(const CallView& view) {
     case Kind::kOmplWaitMemory:
       for (const trace::Word& word : view.words) take_signals(word.number);
       return;
-    case Kind::kOmplFlagThen:  // the callback's calls wait for nothing
+    case Kind::kOmplFlagThen:  // the callback's calls wait for nothing, but a task may
       begin_branch(rank_, true);
       for (const trace::Word& word : view.words) take_signals(word.number);
+      if (call.request != 0) return open(call.request, end_branch());
       return end_branch(true), void();
+    case Kind::kOmplTaskBegin:
+      task_site_ = site_;
+      return complete(view.ids);
     case Kind::kOmplCall:
     case Kind::kOmplCallNb:
       return own_call(call);
@@ -75,7 +79,7 @@ void CallReader::own(const CallView& view) {
     case Kind::kOmplHandleWaitAny:
     case Kind::kOmplHandleWaitSome:
     case Kind::kOmplHandleWaitAll:
-      return complete(view);
+      return complete(view.requests());
     case Kind::kOmplFlush:
     case Kind::kOmplQuiet:
       return finish_accesses(0, call.peer, false);

@@ -44,6 +44,7 @@ class Learner {
   void learn(const CallView& view, std::size_t thread) {
     const Record& call = *view.call;
     if (call.site < file_.kinds.size()) file_.kinds[call.site] = call.kind;
+    if (call.kind == Kind::kOmplTaskBegin) file_.task_names[call.request] = 0;
     const Group group = trace::group_of(call.kind);
     if ((group == Group::kPostReceive || group == Group::kMakeReceive) && asks_any(call))
       any_.insert(call.request);
@@ -70,6 +71,9 @@ class Learner {
 
   void learn_of_several(const CallView& view, Group group, std::size_t thread) {
     const Record& call = *view.call;
+    if (call.kind == Kind::kOmplFlagThen && call.request != 0) open_[call.request] = thread;
+    if (call.kind == Kind::kOmplTaskBegin)
+      for (const uint32_t wait : view.ids) end(wait, thread);
     switch (group) {
       case Group::kPostSend:
         if (!view.matches.empty()) return;  // Isendrecv
@@ -240,6 +244,10 @@ const Members& RankReader::group(uint32_t communicator) {
 }
 
 uint32_t RankReader::site(const Record& call) const {
+  if (call.kind == Kind::kOmplTaskBegin || call.kind == Kind::kOmplTaskEnd) {
+    const auto task = file_.task_names.find(call.request);
+    return task == file_.task_names.end() ? 0 : task->second;
+  }
   const auto found = file_.sites.find(call.site);
   return found == file_.sites.end() ? 0 : found->second;
 }

@@ -51,6 +51,7 @@ struct RankFile {
   trace::RankTrace trace;
   std::unordered_map<uint32_t, Members> groups;  // by communicator id
   std::unordered_map<uint32_t, uint32_t> sites;  // from its ids to the trace's
+  std::map<uint32_t, uint32_t> task_names;       // the same, of tasks, by the texts of their names
   // Of receives from any, by who posted them: what they got, one after the other.
   std::unordered_map<uint64_t, std::vector<Partner>> partners;
   std::unordered_map<uint64_t, std::unordered_set<uint64_t>> cancelled;  // the same: which times

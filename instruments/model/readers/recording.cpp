@@ -48,6 +48,7 @@ struct Recording::Files {
         }
         file.sites[id] = number.first->second;
       }
+      for (auto& [text, number] : file.task_names) number = site_of_task(trace.text(text));
       for (std::size_t thread = 1; thread < trace.threads().size(); ++thread)
         further_threads.push_back(rank);
     }
@@ -57,6 +58,17 @@ struct Recording::Files {
   }
 
  private:
+  std::map<std::string, uint32_t> tasks_;  // by name, the same for all ranks
+
+  uint32_t site_of_task(const std::string& name) {
+    const auto number = tasks_.emplace(name, static_cast<uint32_t>(sites.size()));
+    if (number.second) {
+      sites.push_back("task " + name);
+      addresses.emplace_back();
+    }
+    return number.first->second;
+  }
+
   // Checks the ranks' files, on all cores.
   void read(const std::vector<std::filesystem::path>& paths) {
     ranks.resize(paths.size());
@@ -115,7 +127,7 @@ std::span<const uint32_t> Recording::further_threads() const { return files_->fu
 uint32_t Recording::sites() const { return static_cast<uint32_t>(files_->sites.size()); }
 std::string Recording::where(uint32_t /*rank*/, uint32_t site) const { return files_->sites[site]; }
 const Address* Recording::address(uint32_t site) const {
-  return site == 0 ? nullptr : &files_->addresses[site];
+  return files_->addresses[site].module.empty() ? nullptr : &files_->addresses[site];
 }
 
 bool is_recording(const std::string& path) { return std::filesystem::is_directory(path); }

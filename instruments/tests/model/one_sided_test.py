@@ -176,7 +176,7 @@ def test_a_wait_takes_the_signal_that_comes_first(tmp_path: Path) -> None:
     assert found["unmatched"][0]["rank"] == 0
 
 
-ADD, GREATER_OR_EQUAL = 2, 4
+ADD, TAKE, GREATER_OR_EQUAL = 2, 0, 4
 INTERRUPTED = 1024
 
 
@@ -221,6 +221,36 @@ def test_a_function_that_ran_in_a_barrier_does_not_hold_it_up(tmp_path: Path) ->
     assert times[0] == EXACT(BEGIN + BARRIER + way(8) + way(8), rel=1e-9)
     assert times[1] == EXACT(BEGIN + BARRIER, rel=1e-9)
     assert predict(tmp_path)["unmatched_count"] == 0
+
+
+TASK, LATE = 300, 500  # ns: what a task computes, and how late a signal is
+
+
+def task(waits: list[int], begin: int = BEGIN) -> list[bytes]:
+    return [own("TaskBegin", begin, flag=1), *recorded.ids(waits), own("TaskEnd", begin + TASK, flag=1)]
+
+
+def test_a_task_computes_once_what_it_waited_for_is_there(tmp_path: Path) -> None:
+    """The callback of a flag alone holds nobody up."""
+    signal = [own("PutWord", BEGIN + LATE, peer=1, flag=5)]
+    watch = [own("FlagThen", flag=7), recorded.word(5, TAKE, 0)]
+    assert time_of(tmp_path, signal, watch + task([]))[1] == EXACT(BEGIN + TASK, rel=1e-9)
+    assert time_of(tmp_path, signal, watch + task([7]))[1] == EXACT(BEGIN + LATE + way(0) + TASK, rel=1e-9)
+    found = predict(tmp_path)
+    computed = {row["where"]: row["compute"] for row in found["per_site"] if row["where"].startswith("task ")}
+    assert computed == {"task ?": EXACT(TASK * 1e-9)}
+    assert found["not_modelled"] == {"Opaque": 2}
+
+
+def test_a_task_waits_in_whichever_thread_it_begins(tmp_path: Path) -> None:
+    begin = record("Init", 0, 0)
+    signal = [begin, own("PutWord", BEGIN + LATE, peer=1, flag=5), record("Finalize", BEGIN + LATE, BEGIN + LATE)]
+    watch = [begin, own("FlagThen", flag=7), recorded.word(5, TAKE, 0), record("Finalize", BEGIN, BEGIN)]
+    for waits, time in (([], BEGIN + LATE), ([7], BEGIN + LATE + way(0) + TASK)):
+        recorded.write(tmp_path, [signal, watch], threads=[(1, task(waits, BEGIN + 1))])
+        found = predict(tmp_path)
+        assert found["predicted_seconds"] == EXACT(time * 1e-9, abs=(0 if waits else OVERHEAD) * 1e-9 + 1e-15)
+        assert found["unmatched_count"] == 0
 
 
 def halo(rank: int, sent: int, received: int) -> list[bytes]:

@@ -3,6 +3,7 @@
 
 import json
 import subprocess
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,40 @@ def test_calls_and_their_replies_are_messages(remote: Path) -> None:
     assert found["messages"] == 4 * 2 + 2 * 2 + 1 + 1 + 2
     assert found["unmatched_count"] == 0
     assert found["not_modelled"] == {"OmplTeamAlloc": 2, "OmplTeamFree": 2, "OmplLocalAlloc": 1, "OmplLocalFree": 1}
+
+
+def test_tasks_are_lanes_and_computation(tmp_path: Path) -> None:
+    """The factorization in tiles: a thread's tasks follow each other, and are replayed once their signals came."""
+    if not (BUILD / "bin/tasklet_cholesky").is_file():
+        pytest.skip("tasklet_cholesky is not built")
+    tiles = 6
+    out = traced(tmp_path / "out", 2, "tasklet_cholesky", str(tiles), "16", "2")
+    calls = [line for line in lines(out) if "call" in line]
+    tasks = [call for call in calls if call["call"].startswith("OmplTask")]
+    for where in {(call["rank"], call["thread"]) for call in tasks}:
+        mine = [(one["call"], one["bytes"], one["name"]) for one in tasks if (one["rank"], one["thread"]) == where]
+        assert [kind for kind, *_ in mine] == ["OmplTaskBegin", "OmplTaskEnd"] * (len(mine) // 2)
+        assert [task for _, *task in mine[::2]] == [task for _, *task in mine[1::2]]
+    ran = Counter(call["name"] for call in tasks if call["call"] == "OmplTaskEnd" and call["tag"] == 0)
+    below = tiles * (tiles - 1) // 2
+    assert (ran["factorize"], ran["solve"], ran["update"]) == (tiles, below, below * (tiles + 1) // 3)
+    assert ran["send"] == ran["arrival"] > 0
+    begun = [call for call in tasks if call["call"] == "OmplTaskBegin"]
+    watched = {(call["rank"], call["request"]) for call in calls if call["call"] == "OmplFlagThen"}
+    waits = {(call["rank"], wait) for call in begun for wait in call.get("ids", [])}
+    assert waits
+    assert waits <= watched
+    found = predict(out)
+    assert found["unmatched_count"] == 0
+    assert {f"task {name}" for name in ran} <= {row["where"] for row in found["per_site"] if row["compute"] > 0} | {
+        "task the first task", "task arrival",
+    }  # fmt: skip
+    omni("export", str(out), "--chrome", tmp_path / "x.json")
+    events = json.loads((tmp_path / "x.json").read_text())["traceEvents"]
+    drawn = Counter(event["name"] for event in events if event.get("cat") == "task" and not event["args"]["suspended"])
+    assert drawn == ran
+    omni("report", str(out), "--params", "myrinet", "--no-whatif", "-o", tmp_path / "report.html")
+    assert "task update" in (tmp_path / "report.html").read_text()
 
 
 def test_a_halo_exchange_is_messages_between_neighbours(tmp_path: Path) -> None:

@@ -64,6 +64,13 @@ struct Fields {
 // stays where the operation was complete at once, and goes where the handle is copied.
 inline uint64_t& id_of(ompl_handle& handle) { return std::end(handle.opaque)[-1]; }
 
+// What the thread's next ompl_flag_then() is for: the wait of a task, by its id; 0: not one.
+struct NextWatch {
+  uint32_t id;
+  bool takes;  // the task itself takes one signal from the flag
+};
+NextWatch take_next_watch();
+
 // Of the calling thread, while it is in a call.
 struct Inside {
   uint64_t since;  // ticks: the begin of that call, or the end of the last one inside of it

@@ -318,9 +318,13 @@ int ompl_handle_then(ompl_handle* handle, ompl_callback_fn callback, void* arg) 
 }
 int ompl_flag_then(ompl_watch* watch, const ompl_condition* condition, ompl_callback_fn callback,
                    void* arg) {
-  Call call(Kind::kOmplFlagThen, __builtin_return_address(0), {});
+  const NextWatch wait = take_next_watch();
+  Call call(Kind::kOmplFlagThen, __builtin_return_address(0), {.request = wait.id});
+  ompl_condition recorded{};
+  if (condition != nullptr) recorded = *condition;
+  if (wait.takes) recorded.comparison = OMPL_TAKE;
   const int code = call.run([&] { return OMPL_REAL(ompl_flag_then)(watch, condition, callback, arg); });
-  append_held(call, condition, code == OMPL_OK ? 1 : 0, [](std::size_t) { return 0; });
+  append_held(call, &recorded, code == OMPL_OK ? 1 : 0, [](std::size_t) { return 0; });
   return code;
 }
 

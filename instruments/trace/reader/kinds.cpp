@@ -27,6 +27,10 @@ Group group_of(Kind kind) {
   return number < 0x9000 ? Group::kSide : Group::kDefinition;
 }
 
+bool names_text(Kind kind) {
+  return kind == Kind::kOpaque || kind == Kind::kOmplTaskBegin || kind == Kind::kOmplTaskEnd;
+}
+
 Kind blocking(Kind kind) {
   constexpr uint16_t kNonblocking = 40;  // more (kinds.def)
   if (group_of(kind) != Group::kPostCollective) return kind;

@@ -118,6 +118,8 @@ class RankTrace {
 const char* name_of(Kind kind);
 // The blocking form of a nonblocking collective; of other kinds themselves.
 Kind blocking(Kind kind);
+// Whether the record's request is a Text.
+bool names_text(Kind kind);
 // Its group; kinds this version does not know are kOpaque, kSide or kDefinition by their number.
 Group group_of(Kind kind);
 

@@ -21,8 +21,8 @@ namespace {
 // Callbacks that are due. If one ends its thread, the others are left to the next call.
 class DueCallbacks {
  public:
-  DueCallbacks(Callbacks& from, Pending* first) : from_(from), first_(first) {}
-  ~DueCallbacks() { from_.give_back(first_); }
+  DueCallbacks(Runtime& from, Pending* first) : from_(from), first_(first) {}
+  ~DueCallbacks() { from_.callbacks.give_back(first_); }
   DueCallbacks(const DueCallbacks&) = delete;
   DueCallbacks& operator=(const DueCallbacks&) = delete;
 
@@ -31,8 +31,12 @@ class DueCallbacks {
     std::optional<std::string> thrown;
     while (first_ != nullptr) {
       Pending* const entry = std::exchange(first_, first_->next);
-      const Pending done = *entry;
-      entry->kind = Pending::Kind::none;  // the caller's again
+      Pending done = *entry;
+      if (done.kind == Pending::Kind::extension) {
+        done.code = from_.extension()->release(*entry);
+      } else {
+        entry->kind = Pending::Kind::none;  // the caller's again
+      }
       try {
         done.callback(done.argument, done.code);
       } catch (const abi::__forced_unwind&) {
@@ -47,7 +51,7 @@ class DueCallbacks {
   }
 
  private:
-  Callbacks& from_;
+  Runtime& from_;
   Pending* first_;
 };
 
@@ -106,7 +110,13 @@ int progress(Context& c, Deadline deadline) {
   runtime.remote_calls.look_at_failures();
   bool busy = false;
   Context* now = &c;
+  bool again = false;
   const auto collect = [&] {
+    if (Extension* const extension = runtime.extension();
+        extension != nullptr && extension->has_callbacks()) [[unlikely]] {
+      again = false;
+      extension->drive_callbacks(*now, &again);
+    }
     return runtime.callbacks.collect(
         runtime.memory.header().marks, runtime.failures.hopeless(),
         [&](Pending& entry) { return settle(*now, entry); }, &busy);
@@ -121,7 +131,7 @@ int progress(Context& c, Deadline deadline) {
     const int code = blocker.run([&] {
       now = &blocker.context();
       over = collect();
-      if (busy) blocker.stay_awake();
+      if (busy || again) blocker.stay_awake();
       return over != nullptr ? 1 : 0;
     });
     if (code == OMPL_ERR_TIMEOUT) return 0;
@@ -132,7 +142,7 @@ int progress(Context& c, Deadline deadline) {
     }
   }
   const bool any = found || over != nullptr;
-  const std::optional<std::string> thrown = DueCallbacks(runtime.callbacks, over).run();
+  const std::optional<std::string> thrown = DueCallbacks(runtime, over).run();
   if (thrown) {
     return fail(
         OMPL_ERR_SYSTEM,

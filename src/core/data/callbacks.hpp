@@ -24,13 +24,17 @@ class Callbacks {
     count_.fetch_add(1);
     push(added_, entry);
   }
+  // One that is over, and is not looked at: the next collect() gives it.
+  void add_due(Pending* entry) {
+    count_.fetch_add(1);
+    push(due_, entry);
+  }
   // Entries that collect() gave, by `next`, whose callbacks were not called: the next one gives them again.
   void give_back(Pending* entries) {
     while (entries != nullptr) {
       Pending* const entry = entries;
       entries = entry->next;
-      count_.fetch_add(1);
-      push(due_, entry);
+      add_due(entry);
     }
   }
 

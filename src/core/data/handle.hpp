@@ -19,8 +19,9 @@ struct Pending {
     fetch,                      // an atomic, complete when its reply has come
     flag,                       // a Watch
     call,                       // a remote call, complete when its reply has come
-    packed,   // a packed put, complete when its target has read the ring up to `ticket`
-    brought,  // a packed get of number `ticket`
+    packed,     // a packed put, complete when its target has read the ring up to `ticket`
+    brought,    // a packed get of number `ticket`
+    extension,  // what the runtime's extension does (job/extension.hpp)
   };
   Kind kind;
   Pending* next;

@@ -15,8 +15,8 @@ from omnipgas_tools.libraries.catalog import MissingError
 from omnipgas_tools.measure import results
 from omnipgas_tools.measure.rounds import Limits
 from omnipgas_tools.options import INTERRUPTED, JSON, PLOT, SEED, Bar, numbers, words
+from omnipgas_tools.tasks import factorizations, report
 from omnipgas_tools.tasks import plan as tasks_plan
-from omnipgas_tools.tasks import report
 from omnipgas_tools.tasks.plan import PATTERNS, Contender, Work
 from omnipgas_tools.tasks.programs import FORMS, MPI, VARIABLE, Builder, checked_source
 from omnipgas_tools.tasks.rounds import Curve, Plan, measure
@@ -60,6 +60,12 @@ SECONDS = typer.Option(0.02, "--seconds", min=0.0001, help="Seconds that a run w
 REPEAT = options.repeat(None, f"Rounds, each of which runs everything once. [{ROUNDS}; quick: {FEW}]")
 QUICK = options.quick("Takes fewer rounds and fewer sizes of tasks.")
 TIMEOUT = options.timeout(60.0, "a run counts as hung")
+CHOLESKY = typer.Option(
+    None, "--cholesky", metavar="ROWSxTILE,...",
+    help="In place of Task Bench: Cholesky factorizations of these sizes, such as 1024x64, by tasks over this layer,"
+    " fork and join, and two forms of tasks over the first of --mpi; time against the threads of --layouts."
+    " [layouts: 1 and 2 ranks, with 1, 2, 4 ... threads, as far as there are cores]",
+)  # fmt: skip
 
 
 def command(
@@ -78,6 +84,7 @@ def command(
     repeat: Optional[int] = REPEAT,
     quick: bool = QUICK,
     timeout: float = TIMEOUT,
+    cholesky: Optional[str] = CHOLESKY,
     json: Optional[str] = JSON,
     plot: Optional[Path] = PLOT,
     seed: Optional[int] = SEED,
@@ -86,6 +93,8 @@ def command(
     signal, and by MPI and OpenMP."""
     options.check_writable(json, "--json")
     options.check_writable(plot, "--plot")
+    if cholesky is not None:
+        return _factorize(cholesky, mpi, layouts, repeat or (FEW if quick else ROUNDS), timeout, json, plot, seed)
     works, found, missing = _chosen(
         task_bench, contenders, mpi, own, patterns, layouts, sizes, imbalance, points, timeout
     )
@@ -113,6 +122,43 @@ def command(
     if interrupted:
         raise typer.Exit(INTERRUPTED)
     raise typer.Exit(0 if any(curve.rounds and curve.status == "ok" for curve in curves) else 1)
+
+
+def _factorize(
+    cholesky: str, mpi: str, layouts: str, rounds: int, timeout: float, json: str | None, plot: Path | None,
+    seed: int | None,
+) -> None:  # fmt: skip
+    """Cholesky factorizations instead of Task Bench."""
+    build = catalog.build_dir()
+    try:
+        sizes = factorizations.sizes(cholesky)
+        wanted = tasks_plan.layouts(layouts) if layouts else factorizations.layouts()
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    [name, *_] = words("--mpi", mpi, [name for name, library in catalog.table(build).items() if library.is_mpi])
+    found, missing = factorizations.contenders(build, name, wanted, timeout)
+    if not found:
+        raise options.refuse("; ".join(dict.fromkeys(missing.values())))
+    console = options.console_beside(json)
+    begun, machine, order = datetime.now(UTC), results.machine(), options.order(seed)
+    limits = Limits(rounds=rounds, min_rounds=rounds, timeout=timeout)
+    with Bar(options.progress_console()) as bar:
+        solved, interrupted = factorizations.measure(found, sizes, limits, bar, order)
+    factorizations.show(console, solved, missing)
+    if json:
+        said = {
+            "omni": __version__, "started": begun.isoformat(timespec="seconds"), "seed": order, "mpi": name,
+            "interrupted": interrupted, "skipped": missing,
+            "commands": {one.key: one.command for forms in found for one in forms},
+        }  # fmt: skip
+        document = results.document(machine, said, factorizations.rows(solved))
+        results.write(json, document | {"schema": factorizations.SCHEMA})
+    if plot and any(one.rounds for one in solved):
+        factorizations.plot(plot, solved)
+        console.print(f"Plot: {plot}")
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
+    raise typer.Exit(0 if any(one.rounds and one.status == "ok" for one in solved) else 1)
 
 
 def _chosen(

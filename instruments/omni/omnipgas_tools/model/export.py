@@ -32,10 +32,19 @@ def chrome_events(place: Path) -> Iterator[dict[str, Any]]:
         yield {"ph": "M", "name": "process_name", "pid": one.rank, "args": name}
         yield {"ph": "M", "name": "process_sort_index", "pid": one.rank, "args": {"sort_index": one.rank}}
     where: dict[tuple[int, int], str] = {}
+    begun: dict[tuple[int, int], int] = {}  # of the task that a thread runs
     for line in traces.lines(place):
         if isinstance(site := line.get("site"), dict):
             where[line["rank"], site["id"]] = place_of(site["symbol"], site["inside"], site["module"], site["offset"])
         if "call" not in line:
+            continue
+        thread = line["rank"], line["thread"]
+        if line["call"] == "OmplTaskBegin":
+            begun[thread] = line["end"]
+            continue
+        if line["call"] == "OmplTaskEnd":
+            if thread in begun:
+                yield task_event(line, begun.pop(thread))
             continue
         is_tracer = line["call"] == "Tracer"
         shown = {key: line[key] for key in SHOWN if line.get(key) and line[key] != traces.NONE}
@@ -53,6 +62,13 @@ def chrome_events(place: Path) -> Iterator[dict[str, Any]]:
             "dur": (line["end"] - line["begin"]) / 1000,
             "args": shown,
         }
+
+
+def task_event(line: dict[str, Any], begin: int) -> dict[str, Any]:
+    """A task, or the part of one until it was suspended, in the lane of the thread that ran it."""
+    shown = {"task": line["bytes"], "suspended": line["tag"] == 1}
+    where = {"pid": line["rank"], "tid": line["thread"], "ts": begin / 1000, "dur": (line["begin"] - begin) / 1000}
+    return {"ph": "X", "name": line["name"], "cat": "task", **where, "args": shown}
 
 
 @functools.cache

@@ -91,7 +91,8 @@ class Builder:
         target = target_of(catalog.table(self.build)[mpi], self.build) if mpi else None
         compiler = target.compiler if target else os.environ.get("CXX", "c++")
         more = SKIP_CXX if mpi else []
-        headers = sorted((CHECKOUT / "clients/tasklet/taskbench").glob("*.hpp")) if form.own else []
+        folders = ["taskbench", "examples"] if form.own else []
+        headers = [one for folder in folders for one in sorted((CHECKOUT / "clients/tasklet" / folder).glob("*.hpp"))]
         command = [compiler, *flags, *more, source, "-o", made, *after]
         return made_by(made, command, [source, *headers], target.env if target else {})
 

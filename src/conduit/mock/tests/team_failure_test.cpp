@@ -55,6 +55,36 @@ TEST(MockFailure, R18_ACollectiveWhoseMemberDiesInTheMiddleFailsAtAllOthers) {
   });
 }
 
+// A callback waits for it: it is called with the failure.
+TEST(MockFailure, R18_TheCallbackOfACollectiveWhoseMemberDiesHearsOfIt) {
+  constexpr std::size_t kCount = 200'000;
+  Doomed doomed({}, {.ranks = 3});
+  doomed.run([&](Rank& r) {
+    ompl_team* team = nullptr;
+    ok(ompl_team_world(&team));
+    const uint64_t flag = r.allocate(4);
+    doomed.settle(r, flag);
+    std::vector<uint64_t> sum(kCount, r.rank);
+    ompl_request* request = nullptr;
+    ok(ompl_allreduce(team, OMPL_IN_PLACE, sum.data(), kCount, OMPL_UINT64, OMPL_SUM, nullptr,
+                      &request));
+    if (r.rank == 1) {
+      doomed.wire().kill(1);
+      return;
+    }
+    std::atomic<int> code{1};
+    const auto note = [](void* argument, int told) {
+      *static_cast<std::atomic<int>*>(argument) = told;
+    };
+    ok(ompl_request_then(&request, note, &code));
+    while (code == 1) ompl_progress(r.ctx(), 1'000'000);
+    EXPECT_TRUE(is_failure(code));
+    EXPECT_EQ(ompl_failure_ack(), 1);
+    static_cast<void>(r.quiet());  // what was sent to the dead rank is told once
+    doomed.settle(r, flag, 3 + 2);
+  });
+}
+
 // Who waits in a team of others goes on waiting, and finds it whole.
 TEST(MockFailure, R18_TheDeathOfOthersIsNoMatterOfATeam) {
   const std::array<uint32_t, 2> pair{0, 1};

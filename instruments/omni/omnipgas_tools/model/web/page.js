@@ -208,11 +208,12 @@ function wordsFor(lanes) {
   const sends = (i) => [1, 2].includes(lanes.call[i]) || lanes.activity[i] === 2;
   // As the program calls it if the trace says so: Allreduce, not the receive that it is made of.
   const named = (i) => prediction.per_site[lanes.site[i]]?.where.match(/^(\w+) in /)?.[1];
+  const task = (i) => prediction.per_site[lanes.site[i]]?.where.match(/^task (.*)/)?.[1];
   const call = (i) => named(i) ?? CALLS[lanes.call[i]];
   const about = (i) => [lanes.peer[i] < 0 ? "" : `${sends(i) ? "to" : "from"} rank ${lanes.peer[i]}`,
     lanes.bytes[i] ? `${count(lanes.bytes[i])} bytes` : ""].filter(Boolean).join(", ");
   const what = (i) => {
-    if (lanes.activity[i] === 0) return [`before ${where(lanes.site[i])}`];
+    if (lanes.activity[i] === 0) return [task(i) ? where(lanes.site[i]) : `before ${where(lanes.site[i])}`];
     return named(i) ? [where(lanes.site[i]), about(i)] : [`${call(i)} ${about(i)}`, where(lanes.site[i])];
   };
   const cut = data.left_out > 0, {last: path = [], steps = 0} = prediction.sensitivity?.critical_path ?? {};
@@ -220,7 +221,7 @@ function wordsFor(lanes) {
     path: path.map((step) => [data.lanes.findIndex((lane) => lane.rank === step.rank), step.from * 1e9, step.to * 1e9]),
     pathNote: steps > path.length
       ? ` Of the critical path's ${count(steps)} steps the last ${count(path.length)} are drawn.` : "",
-    short: (i) => (lanes.activity[i] === 0 ? "computation"
+    short: (i) => (lanes.activity[i] === 0 ? task(i) ?? "computation"
       : `${call(i)}${lanes.peer[i] < 0 ? "" : ` ${sends(i) ? "→" : "←"} ${lanes.peer[i]}`}`),
     name: (lane) => data.lanes[lane].name,
     long: (lane, i, begin) => [`${NAMES[lanes.activity[i]]}, ${data.lanes[lane].name}`, ...what(i),

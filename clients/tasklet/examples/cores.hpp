@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace taskbench {
+namespace cores {
 
 // The cores that the process may use when this is made.
 class Cores {
@@ -32,4 +32,4 @@ class Cores {
   std::vector<int> cores_;
 };
 
-}  // namespace taskbench
+}  // namespace cores
