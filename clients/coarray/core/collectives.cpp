@@ -143,6 +143,17 @@ int co_broadcast(void* data, std::size_t bytes, int source_image) {
   return finish(team, code, request);
 }
 
+int co_tell(void* data, std::size_t bytes, int source_image) {
+  Team& team = *state().current;
+  unsigned slot = 0;
+  const int stat = lay_out(team, data, bytes, &slot);
+  if (stat != kOk && stat != kFailed) return stat;
+  const std::string said = why();
+  const int code = read_from(team, static_cast<uint32_t>(source_image) - 1, slot, data, bytes);
+  if (code != kOk) return code;
+  return stat == kOk ? kOk : refuse(stat, "%s", said.c_str());
+}
+
 int co_reduce(void* data, std::size_t count, std::size_t element, Operation how, int result_image) {
   Team& team = *state().current;
   uint32_t rank = 0;
