@@ -156,7 +156,7 @@ struct Operation {
 // A user-defined one, kept for the same function, `arg` and element; `key` tells args apart.
 int operation(ompl_op_fn function, void* arg, uint64_t key, std::size_t element, Operation* made);
 int co_broadcast(void* data, std::size_t bytes, int source_image);
-// A broadcast of at most 128 bytes that goes on without failed members: kFailed, and the data are there if the source has not failed.
+// A broadcast of at most 4 KiB that goes on without failed members: kFailed, and the data are there if the source has not failed.
 int co_tell(void* data, std::size_t bytes, int source_image);
 int co_reduce(void* data, std::size_t count, std::size_t element, Operation how, int result_image);
 
