@@ -15,7 +15,7 @@ COARRAYS = """program traced
   implicit none
   type(event_type) :: ready[*]
   real(8) :: x(1000)[*], some(1000), many(8000)
-  integer :: me, other, total
+  integer :: me, other, total, odd(400), i
   me = this_image()
   other = 3 - me
   x = me
@@ -29,7 +29,13 @@ COARRAYS = """program traced
     if (any(abs(x - 10) > 0)) error stop 1
   end if
   sync all
-  if (me == 1) some = x(:)[2]
+  odd = [(2 * i - 1, i = 400, 1, -1)]
+  if (me == 1) then
+    some = x(:)[2]
+    some(1:500) = x(1:999:2)[2]
+    some(1:400) = x(odd)[2]
+    x(odd)[2] = some(1:400)
+  end if
   sync images (other)
   total = me
   call co_sum(total)
@@ -86,9 +92,7 @@ def test_a_team_is_a_communicator(collectives: tuple[Path, dict[int, list[dict[s
     assert of_team[0]["request"] == of_team[1]["comm"] == of_team[2]["comm"] == 2
     found = predict(out)
     assert found["unmatched_count"] == 0
-    assert found["collectives"]["allreduce"] == 3 + 2
-    assert found["collectives"]["bcast"] == 3 * 3
-    assert found["not_modelled"]["CommCreateGroup"] == 2
+    assert set(found["not_modelled"]) == {"CommCreateGroup", "CommFree", "Opaque"}
 
 
 @pytest.mark.skipif(not (BUILD / "bin/caf").exists(), reason="this build has no coarrays")
@@ -103,6 +107,9 @@ def test_a_coarray_program_is_traced_and_predicted(tmp_path: Path) -> None:
     following = calls[0][calls[0].index(put[0]) + 1]
     assert (following["call"], following["peer"]) == ("OmplSignal", 1)
     assert [call["peer"] for call in calls[0] if call["call"] == "OmplGet" and call["bytes"] == 8000] == [1]
+    # Sections and vector subscripts are one call each, which the layer packs over a network.
+    apart = [(call["call"], call["bytes"]) for call in calls[0] if call["call"].endswith(("Strided", "Indexed"))]
+    assert apart == [("OmplGetStrided", 4000), ("OmplGetIndexed", 3200), ("OmplPutIndexed", 3200)]
     functions = Counter(word["function"] for call in calls[1] for word in call.get("words", []))
     assert functions[7] == 1  # takes the event
     for rank in (0, 1):
@@ -111,6 +118,5 @@ def test_a_coarray_program_is_traced_and_predicted(tmp_path: Path) -> None:
         assert sums[0]["request"] in [call["request"] for call in calls[rank] if call["call"] == "Wait"]
     found = predict(tmp_path / "out")
     assert found["unmatched_count"] == 0
-    assert found["collectives"]["allreduce"] == 2
     assert set(found["not_modelled"]) <= {"OmplLocalAlloc", "OmplLocalFree"}
-    assert found["seconds"] > 0
+    assert found["predicted_seconds"] > 0
