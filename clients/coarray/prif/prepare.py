@@ -9,6 +9,8 @@ from pathlib import Path
 
 OWN = Path(__file__).resolve().parent / "fortran"
 SETTLE = "    call settle(stat, errmsg, errmsg_alloc)\n"
+CHECKED = "    call_assert(team_check(current_team))\n"
+NEXT = "  end procedure\n\n  module procedure "
 DONE = "    if (present(stat)) stat = 0\n"
 TEAM = "current_team%info%gex_team)\n"
 SYNC = "call caf_sync_team(current_team%info%gex_team)"
@@ -53,16 +55,14 @@ EDITS = (
     Edit("allocation_s.F90", "    call prif_sync_memory !", "    call caf_sync_memory !"),
     Edit("allocation_s.F90", "    call prif_co_sum(block_offset)\n", f"    call ompl_prif_agree(block_offset, {TEAM}"),
     Edit("allocation_s.F90", "call prif_sync_all !", SYNC + " !", 2),
-    Edit("allocation_s.F90", "    call_assert(team_check(current_team))\n  end subroutine\n",
-         "    call_assert(team_check(current_team))\n" + SETTLE + "  end subroutine\n"),
+    Edit("allocation_s.F90", CHECKED + "  end subroutine\n", CHECKED + SETTLE + "  end subroutine\n"),
     Edit("allocation_s.F90", "      allocated_memory = mem\n", "      allocated_memory = mem\n  " + DONE),
     Edit("allocation_s.F90", DONE + "    if (caf_have", "    if (caf_have"),
-    Edit("allocation_s.F90", "    call_assert(team_check(current_team))\n  end procedure\n\n  module procedure prif_deallocate\n",
-         "    call_assert(team_check(current_team))\n" + SETTLE + "  end procedure\n\n  module procedure prif_deallocate\n"),
+    Edit("allocation_s.F90", f"{CHECKED}{NEXT}prif_deallocate\n", f"{CHECKED}{SETTLE}{NEXT}prif_deallocate\n"),
     Edit("teams_s.F90", "    call prif_sync_all !", f"    {SYNC} !"),
     Edit("teams_s.F90", "      call prif_sync_all\n", "      call prif_sync_all(stat, errmsg, errmsg_alloc)\n"),
     Edit("teams_s.F90", "    call prif_sync_memory\n", "    call caf_sync_memory\n"),
-    Edit("teams_s.F90", DONE + "  end procedure\n\n  module procedure prif_form", "  end procedure\n\n  module procedure prif_form"),
+    Edit("teams_s.F90", f"{DONE}{NEXT}prif_form", f"{NEXT}prif_form"),
     Edit("teams_s.F90", DONE, SETTLE, 2),
     Edit("image_queries_s.F90", "    allocate(failed_images(0))\n", query("failed_images", "images_of(failed, ")),
     Edit("image_queries_s.F90", "    allocate(stopped_images(0))\n", query("stopped_images", "images_of(stopped, ")),

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """prif_test.py BUILD [CAFFEINE ASSERT [JULIENNE]]: compiles Caffeine with flang 22 and runs, on several images,
-programs that call PRIF, as flang's do (locks, critical constructs, a failed image in each statement), and Caffeine's own tests where
-Julienne, their harness, is given. The sources are checkouts of https://github.com/BerkeleyLab. Exit status 77 without them,
-without flang or without libomnipgas-prif.so."""
+programs that call PRIF, as flang's do (locks, critical constructs, a failed image in each statement), and Caffeine's
+own tests where Julienne, their harness, is given. The sources are checkouts of https://github.com/BerkeleyLab. Exit
+status 77 without them, without flang or without libomnipgas-prif.so."""
 
 import os
 import re
