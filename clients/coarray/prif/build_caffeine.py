@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from prepare import DifferentSource, prepared
+from prepare import SourceError, prepared
 
 LIMIT_S = 600
 DEFINES = (
@@ -113,7 +113,7 @@ def main() -> int:
     options = parser.parse_args()
     try:
         print(build(options.folder.resolve(), options.caffeine.resolve(), options.asserts.resolve(), options.compiler))
-    except (BuildError, DifferentSource) as error:
+    except (BuildError, SourceError) as error:
         print(f"build_caffeine: {error}", file=sys.stderr)
         return 1
     return 0

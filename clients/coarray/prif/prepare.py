@@ -16,7 +16,7 @@ TEAM = "current_team%info%gex_team)\n"
 SYNC = "call caf_sync_team(current_team%info%gex_team)"
 
 
-class DifferentSource(Exception):
+class SourceError(Exception):
     """A checkout of another version of Caffeine."""
 
 
@@ -72,13 +72,13 @@ EDITS = (
 
 
 def edited(path: Path) -> str:
-    """The text of a file of Caffeine's with its edits; raises DifferentSource."""
+    """The text of a file of Caffeine's with its edits; raises SourceError."""
     text = path.read_text()
     for edit in EDITS:
         if edit.file != path.name:
             continue
         if text.count(edit.old) != edit.times:
-            raise DifferentSource(
+            raise SourceError(
                 f"{path} has {text.count(edit.old)} times, not {edit.times} times, the text {edit.old!r}: "
                 "give a checkout of Caffeine 0.8.1"
             )

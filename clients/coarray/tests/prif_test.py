@@ -142,7 +142,7 @@ class Prif(unittest.TestCase):
         self.assertEqual(done.returncode, 1, done.stdout)
 
     def test_another_caffeine_is_refused(self) -> None:
-        with self.assertRaisesRegex(prepare.DifferentSource, "give a checkout of Caffeine 0.8.1"):
+        with self.assertRaisesRegex(prepare.SourceError, "give a checkout of Caffeine 0.8.1"):
             other = self.folder / "other/src"
             other.mkdir(parents=True)
             (other / "teams_s.F90").write_text("submodule(prif:prif_private_s) teams_s\nend submodule\n")

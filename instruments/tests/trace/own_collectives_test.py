@@ -50,7 +50,8 @@ def traced(out: Path, *command: str | Path) -> dict[int, list[dict[str, Any]]]:
     """The calls of each rank of a program that was traced without a warning, without the tracer's own time."""
     done = commands.omni("model", "trace", "-o", out, "--", *command)
     assert done.returncode == 0, done.stdout + done.stderr
-    lines = [json.loads(line) for line in commands.run(BUILD / "bin/ompl_trace_dump", out, check=True).stdout.splitlines()]
+    dumped = commands.run(BUILD / "bin/ompl_trace_dump", out, check=True).stdout
+    lines = [json.loads(line) for line in dumped.splitlines()]
     calls: dict[int, list[dict[str, Any]]] = {}
     for line in lines:
         if line.get("call", "Tracer") not in ("Tracer", "OmplProgress"):
