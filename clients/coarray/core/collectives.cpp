@@ -66,7 +66,8 @@ int finish(Team& team, int code, ompl_request* request) {
 // Short collectives of images on one host: a meeting, after which each image has, or reads, what the others give.
 bool is_short(const Team& team, std::size_t bytes) {
   constexpr uint32_t kFew = 16;
-  constexpr std::size_t kMostRead = 4 * kSmall;  // more is faster in the steps of the layer's algorithms
+  constexpr std::size_t kMostRead =
+      4 * kSmall;  // more is faster in the steps of the layer's algorithms
   return bytes <= kSmall && bytes * team.size() <= kMostRead && team.size() <= kFew &&
          ompl_node_size() == ompl_size();
 }

@@ -140,7 +140,7 @@ int event_post(uint32_t rank, uint64_t address);
 int event_wait(uint64_t address, uint32_t until);
 int event_query(uint32_t rank, uint64_t address, int* count);
 int lock(uint32_t rank, uint64_t address, bool* acquired);  // acquired null: waits
-int unlock(uint32_t rank, uint64_t address);  // kUnlocked, kLockedOther
+int unlock(uint32_t rank, uint64_t address);                // kUnlocked, kLockedOther
 int atomic(uint32_t rank, uint64_t address, int op, uint32_t operand, uint32_t compare,
            uint32_t* before);
 int atomic64(uint32_t rank, uint64_t address, int op, uint64_t operand, uint64_t compare,

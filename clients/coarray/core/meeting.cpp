@@ -32,8 +32,7 @@ uint64_t place_of(const Team& team, uint32_t member, const void* part_of_own_blo
 // parity is sent two meetings later, when the partner has taken this one, or has given up the rounds for good.
 void tell(const Team& team, uint32_t member, const uint64_t* word_of_own_block, uint64_t message) {
   const uint32_t rank = team.members[member];
-  const uint64_t offset =
-      offset_in(rank, place_of(team, member, word_of_own_block), sizeof(uint64_t));
+  const uint64_t offset = offset_in(rank, place_of(team, member, word_of_own_block), sizeof(uint64_t));
   ompl_ctx_atomic64(OMPL_CTX_DEFAULT, rank, offset, OMPL_ATOMIC_SET, message, 0, nullptr, OMPL_FOREVER);
 }
 
@@ -119,9 +118,7 @@ uint32_t mark_of(uint32_t statement, uint64_t argument) {
   return std::min(static_cast<uint32_t>(mixed >> 32), kShort - 1);
 }
 
-bool is_close(const Team& team) {
-  return team.size() <= kMostBoxes && ompl_node_size() == ompl_size();
-}
+bool is_close(const Team& team) { return team.size() <= kMostBoxes && ompl_node_size() == ompl_size(); }
 
 int meet(Team& team, uint32_t mine, uint32_t* agreed, const void* data, std::size_t bytes) {
   const int sent = complete();
@@ -132,7 +129,8 @@ int meet(Team& team, uint32_t mine, uint32_t* agreed, const void* data, std::siz
   uint32_t value = mine;
   int stat = trouble_in(team);  // that is known; what is not, ends the wait
   if (stat == kOk)
-    stat = team.close ? meet_at_once(team, epoch, &value, data, bytes) : disseminate(team, epoch, &value);
+    stat =
+        team.close ? meet_at_once(team, epoch, &value, data, bytes) : disseminate(team, epoch, &value);
   if (stat == kFailed || stat == kStopped) {
     value = mine;
     stat = survey(team, epoch, &value);

@@ -27,15 +27,15 @@ struct alignas(64) Box {
 
 // What the members of a team read and write at each other. One of each member, in its segment.
 struct Block {
-  Box boxes[kMostBoxes][2];  // by member and parity of the epoch; in place of `arrivals` in a close team
+  Box boxes[kMostBoxes]
+           [2];         // by member and parity of the epoch; in place of `arrivals` in a close team
   uint64_t entered[2];  // by parity of the epoch: epoch << 32 | value, once it has come to that meeting
   uint64_t arrivals[kRounds][2];  // by round and parity: the same, from the partner of the round
   uint64_t exchange[2][2];        // what is told at an exchange, by parity of their number
   uint64_t pieces[kMostPieces];   // addresses of the own pieces of the team's memory
-  std::byte small[2]
-                 [kSmall];  // what is given to a collective, by parity of the number of exchanges
-  uint64_t collectives;     // how many this member has started
-  uint64_t leaving;         // 1: it has come to the end of the program
+  std::byte small[2][kSmall];     // what is given to a collective, by parity of the number of exchanges
+  uint64_t collectives;           // how many this member has started
+  uint64_t leaving;               // 1: it has come to the end of the program
 };
 
 struct Team {

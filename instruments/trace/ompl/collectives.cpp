@@ -39,7 +39,9 @@ constexpr uint64_t mix(uint64_t a, uint64_t b) {
 }
 
 uint64_t key_of(const void* handle) { return reinterpret_cast<uint64_t>(handle); }
-uint64_t key_of(int32_t op) { return uint64_t{static_cast<uint32_t>(op)} + 2; }  // neither none nor erased
+uint64_t key_of(int32_t op) {
+  return uint64_t{static_cast<uint32_t>(op)} + 2;
+}  // neither none nor erased
 
 // How many teams of these members this rank has made. They all make them in one order, so they count alike.
 uint64_t ordinal(uint64_t members) {
@@ -135,7 +137,8 @@ int collective(Kind kind, void* caller, const ompl_team* team, const Fields& fie
   Call call(kind, caller, fields);
   const int code = call.run(real);
   if (known != nullptr) call.record().comm = known->id;
-  if (request != nullptr && code == OMPL_OK && call.is_recorded()) keep(*request, call.take_request_id());
+  if (request != nullptr && code == OMPL_OK && call.is_recorded())
+    keep(*request, call.take_request_id());
   call.append();
   if (known != nullptr) append_lists(call, *known, lists);
   return code;
@@ -165,7 +168,8 @@ class Waited {
 };
 
 template <typename Function>
-int made_team(Kind kind, void* caller, const ompl_team* parent, ompl_team** team, const Function& real) {
+int made_team(Kind kind, void* caller, const ompl_team* parent, ompl_team** team,
+              const Function& real) {
   const Team* const known = team_of(parent);
   Call call(kind, caller, {});
   const int code = call.run(real);
@@ -185,9 +189,9 @@ bool create_team_tables() { return teams.create() && requests.create() && elemen
 using namespace ompl::trace;  // NOLINT(google-build-using-namespace)
 
 // The rest of the arguments: what is recorded, as Fields.
-#define OMPL_COLLECTIVE(kind, function, arguments, lists, ...)                                       \
-  return collective(Kind::kind, __builtin_return_address(0), team, {__VA_ARGS__}, lists, options, request, \
-                    [&] { return OMPL_REAL(function) arguments; })
+#define OMPL_COLLECTIVE(kind, function, arguments, lists, ...)                                    \
+  return collective(Kind::kind, __builtin_return_address(0), team, {__VA_ARGS__}, lists, options, \
+                    request, [&] { return OMPL_REAL(function) arguments; })
 
 extern "C" {
 
@@ -274,7 +278,8 @@ int ompl_request_wait_all(ompl_ctx* ctx, ompl_request** list, size_t count, int6
     const std::lock_guard lock(tracer.mutex);
     requests.erase(id);
   }
-  const int code = call.run([&] { return OMPL_REAL(ompl_request_wait_all)(ctx, list, count, timeout_ns); });
+  const int code =
+      call.run([&] { return OMPL_REAL(ompl_request_wait_all)(ctx, list, count, timeout_ns); });
   call.record().flags |= kSeveral;
   call.record().bytes = ids != nullptr ? count : 0;
   call.append();
@@ -291,15 +296,15 @@ int ompl_broadcast(ompl_team* team, void* buffer, size_t length, uint32_t root,
   OMPL_COLLECTIVE(kBcast, ompl_broadcast, (team, buffer, length, root, options, request), {},
                   static_cast<int32_t>(root), length);
 }
-int ompl_reduce(ompl_team* team, const void* send, void* receive, size_t count, int32_t type, int32_t op,
-                uint32_t root, const ompl_coll_options* options, ompl_request** request) {
-  OMPL_COLLECTIVE(kReduce, ompl_reduce, (team, send, receive, count, type, op, root, options, request), {},
-                  static_cast<int32_t>(root), bytes_of(count, type, op));
+int ompl_reduce(ompl_team* team, const void* send, void* receive, size_t count, int32_t type,
+                int32_t op, uint32_t root, const ompl_coll_options* options, ompl_request** request) {
+  OMPL_COLLECTIVE(kReduce, ompl_reduce, (team, send, receive, count, type, op, root, options, request),
+                  {}, static_cast<int32_t>(root), bytes_of(count, type, op));
 }
 int ompl_allreduce(ompl_team* team, const void* send, void* receive, size_t count, int32_t type,
                    int32_t op, const ompl_coll_options* options, ompl_request** request) {
-  OMPL_COLLECTIVE(kAllreduce, ompl_allreduce, (team, send, receive, count, type, op, options, request), {},
-                  .bytes = bytes_of(count, type, op));
+  OMPL_COLLECTIVE(kAllreduce, ompl_allreduce, (team, send, receive, count, type, op, options, request),
+                  {}, .bytes = bytes_of(count, type, op));
 }
 int ompl_allgather(ompl_team* team, const void* send, void* receive, size_t length,
                    const ompl_coll_options* options, ompl_request** request) {
@@ -310,8 +315,9 @@ int ompl_allgatherv(ompl_team* team, const void* send, void* receive, const size
                     const size_t* offsets, const ompl_coll_options* options, ompl_request** request) {
   const Team* const known = team_of(team);
   const size_t own = known != nullptr ? lengths[known->rank] : 0;
-  OMPL_COLLECTIVE(kAllgatherv, ompl_allgatherv, (team, send, receive, lengths, offsets, options, request),
-                  (Lists{nullptr, lengths}), .bytes = own);
+  OMPL_COLLECTIVE(kAllgatherv, ompl_allgatherv,
+                  (team, send, receive, lengths, offsets, options, request), (Lists{nullptr, lengths}),
+                  .bytes = own);
 }
 int ompl_gather(ompl_team* team, const void* send, void* receive, size_t length, uint32_t root,
                 const ompl_coll_options* options, ompl_request** request) {
@@ -367,8 +373,8 @@ int ompl_scan(ompl_team* team, const void* send, void* receive, size_t count, in
   OMPL_COLLECTIVE(kScan, ompl_scan, (team, send, receive, count, type, op, options, request), {},
                   .bytes = bytes_of(count, type, op));
 }
-int ompl_exscan(ompl_team* team, const void* send, void* receive, size_t count, int32_t type, int32_t op,
-                const ompl_coll_options* options, ompl_request** request) {
+int ompl_exscan(ompl_team* team, const void* send, void* receive, size_t count, int32_t type,
+                int32_t op, const ompl_coll_options* options, ompl_request** request) {
   OMPL_COLLECTIVE(kExscan, ompl_exscan, (team, send, receive, count, type, op, options, request), {},
                   .bytes = bytes_of(count, type, op));
 }
