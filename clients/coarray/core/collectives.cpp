@@ -107,10 +107,10 @@ class Given {
   }
 
  private:
-  template <class Meet>
-  int met(Meet meet) {
+  template <class Way>
+  int met(Way way) {
     uint32_t agreed = 0;
-    const int stat = meet(mark_of(6, bytes_), &agreed);
+    const int stat = way(mark_of(6, bytes_), &agreed);
     if (stat == kOk && agreed == kMismatched)
       return refuse(kMismatch,
                     "other images call it with other sizes, or execute an image control statement");

@@ -30,7 +30,7 @@ struct SameMembers {
 HandleTable<Team, kMostTeams> teams;
 HandleTable<uint32_t, kMostRequests> requests;
 HandleTable<std::size_t, kMostOperations> elements;  // bytes of one, by the operation
-SameMembers made[kMostTeams];
+SameMembers same_members[kMostTeams];
 uint32_t next_team = 2;  // 1 is that of all ranks
 
 constexpr uint64_t mix(uint64_t a, uint64_t b) {
@@ -46,7 +46,7 @@ uint64_t key_of(int32_t op) {
 // How many teams of these members this rank has made. They all make them in one order, so they count alike.
 uint64_t ordinal(uint64_t members) {
   for (std::size_t i = 0; i < kMostTeams; ++i) {
-    SameMembers& entry = made[(members + i) % kMostTeams];
+    SameMembers& entry = same_members[(members + i) % kMostTeams];
     if (entry.count != 0 && entry.members != members) continue;
     entry.members = members;
     return entry.count++;
