@@ -44,6 +44,7 @@ int try_lock(uint32_t rank, uint64_t address, uint32_t expected, int64_t* holder
 }  // namespace
 
 int event_post(uint32_t rank, uint64_t address) {
+  if (const int code = alive(rank); code != kOk) return code;
   if (!nothing_but_to(rank)) {  // the post is ordered after puts to the same rank alone
     if (const int code = complete(); code != kOk) return code;
   }
