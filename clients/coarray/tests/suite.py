@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""suite.py BUILD SUITE [--images N] [--conduits LIST] [--hosts] [--only NAME...]: builds the test programs of
-OpenCoarrays with caf, unchanged, and runs each on the number of images that it asks for; --images runs all on another
-number where they allow it. With --hosts each image has a host of its own, a network namespace, which needs root.
+"""suite.py BUILD SUITE [--images N] [--conduits LIST] [--hosts] [--limit SECONDS] [--only NAME...]: builds the test
+programs of OpenCoarrays with caf, unchanged, and runs each on the number of images that it asks for; --images runs all
+on another number where they allow it. With --hosts each image has a host of its own, a network namespace, which needs root.
 SUITE is src/tests of https://github.com/sourceryinstitute/OpenCoarrays. "Test passed." is the criterion.
 
 Prints a line for each program and a table of counts. Exit status 1 if a program cannot be built or fails; 77 if the
@@ -112,12 +112,14 @@ def hosts() -> Iterator[Place]:
         yield lambda count: ["sh", "-c", launchers.TO_ITS_HOST, made.name, str(count), str(count)]
 
 
-def execute(outcome: Outcome, tools: Path, scratch: Path, images: int, place: Place | None = None) -> Outcome:
+def execute(
+    outcome: Outcome, tools: Path, scratch: Path, images: int, limit_s: int, place: Place | None = None
+) -> Outcome:
     """Runs a program that was built, on this host or where `place` says."""
     if outcome.state != "built":
         return outcome
     program = outcome.program
-    launcher: list[str | Path] = [tools / "cafrun", "--timeout", str(LIMIT_S)]
+    launcher: list[str | Path] = [tools / "cafrun", "--timeout", str(limit_s)]
     if program.name in HYBRID:
         if place is not None:
             return Outcome(program, "not tried", "MPICH starts it, which knows no such hosts")
@@ -125,7 +127,7 @@ def execute(outcome: Outcome, tools: Path, scratch: Path, images: int, place: Pl
     count = images or IMAGES.get(program.name, 4)
     folder = scratch / program.name
     command = [*(place(count) if place else []), "./program", *ARGUMENTS.get(program.name, [])]
-    status, text = run([*launcher, "-n", str(count), *command], LIMIT_S, folder)
+    status, text = run([*launcher, "-n", str(count), *command], limit_s, folder)
     passed = PASSED in text.lower() and status != 124
     return Outcome(program, "passed" if passed else "failed", f"{count} images, exit status {status}\n{text}")
 
@@ -138,6 +140,7 @@ def main() -> int:
     parser.add_argument("--images", type=int, default=0)
     parser.add_argument("--conduits", default="self,shm")
     parser.add_argument("--hosts", action="store_true")
+    parser.add_argument("--limit", type=int, default=LIMIT_S, help="seconds for a program")
     parser.add_argument("--only", nargs="*", default=[])
     options = parser.parse_args()
     if not (options.suite / "unit").is_dir():
@@ -156,7 +159,8 @@ def main() -> int:
         scratch = Path(place)
         built = suites.build_all(chosen, lambda program: build(program, tools, suite, scratch))
         with hosts() if options.hosts else nullcontext() as where:
-            outcomes = suites.execute_all(built, lambda one: execute(one, tools, scratch, options.images, where))
+            given = options.images, options.limit, where
+            outcomes = suites.execute_all(built, lambda one: execute(one, tools, scratch, *given))
     suites.table(outcomes, {part: part for part in PARTS} | {"": "all"})
     return 1 if suites.is_bad(outcomes) else 0
 
