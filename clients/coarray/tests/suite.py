@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """suite.py BUILD SUITE [--images N] [--conduits LIST] [--hosts] [--limit SECONDS] [--only NAME...]: builds the test
 programs of OpenCoarrays with caf, unchanged, and runs each on the number of images that it asks for; --images runs all
-on another number where they allow it. With --hosts each image has a host of its own, a network namespace, which needs root.
-SUITE is src/tests of https://github.com/sourceryinstitute/OpenCoarrays. "Test passed." is the criterion.
+on another number where they allow it. With --hosts each image has a host of its own, a network namespace, which needs
+root. SUITE is src/tests of https://github.com/sourceryinstitute/OpenCoarrays. "Test passed." is the criterion.
 
 Prints a line for each program and a table of counts. Exit status 1 if a program cannot be built or fails; 77 if the
 suite is not there, or no hosts can be made. NOT_TRIED names programs that are left out, and why.
