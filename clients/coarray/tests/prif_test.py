@@ -72,14 +72,16 @@ class Prif(unittest.TestCase):
     library = Path()
 
     def link(self, name: str, *objects: str | Path) -> Path:
-        """A program of Caffeine and of what it needs."""
+        """A program of Caffeine and of what it needs, by the wrapper."""
         program = self.folder / name
-        lib = self.build / "lib"
-        build_caffeine.run(
-            [FLANG, "-fcoarray", f"-I{self.folder}", *objects, self.library, f"-L{lib}", f"-Wl,-rpath,{lib}",
-             "-lomnipgas-prif", "-lomnipgas", "-o", program], self.folder,
-        )  # fmt: skip
+        os.environ |= {"CAF_FC": FLANG, "CAF_PRIF": str(self.folder)}
+        build_caffeine.run([self.build / "bin/caf", *objects, "-o", program], self.folder)
         return program
+
+    def test_the_wrapper_names_what_is_missing(self) -> None:
+        with self.assertRaisesRegex(build_caffeine.BuildError, "set CAF_PRIF to the folder"):
+            os.environ |= {"CAF_FC": FLANG, "CAF_PRIF": str(self.folder / "nowhere")}
+            build_caffeine.run([self.build / "bin/caf", "program.f90"], self.folder)
 
     def job(self, program: Path, images: int, **environment: str) -> subprocess.CompletedProcess[str]:
         """Its images, in memory unless it is said otherwise; over a network each as on a node of its own."""
