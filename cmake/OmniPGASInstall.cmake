@@ -11,7 +11,7 @@ install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev
 install(TARGETS omnipgas EXPORT OmniPGAS LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   COMPONENT runtime NAMELINK_COMPONENT devel)
 install(EXPORT OmniPGAS NAMESPACE OmniPGAS:: DESTINATION ${package_dir} COMPONENT devel)
-set(parts fortran shmem coarray tasklet)  # each a component of find_package(), and with a file of its own for packages; OmniPGAS.cmake takes every OmniPGAS-*.cmake
+set(parts fortran shmem coarray prif tasklet)  # each a component of find_package(), and with a file of its own for packages; OmniPGAS.cmake takes every OmniPGAS-*.cmake
 foreach(part ${parts})
   if(TARGET omnipgas_${part})
     install(EXPORT OmniPGAS-${part} FILE OmniPGAS_${part}.cmake NAMESPACE OmniPGAS:: DESTINATION ${package_dir} COMPONENT devel)
@@ -24,7 +24,7 @@ foreach(tool omplrun ompl-info ompl-bench-verbs)
     install(TARGETS ${tool} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
   endif()
 endforeach()
-foreach(target omnipgas omnipgas_fortran omnipgas_shmem omnipgas_coarray omnipgas_tasklet omplrun ompl-info ompl-bench-verbs installed_man)
+foreach(target omnipgas omnipgas_fortran omnipgas_shmem omnipgas_coarray omnipgas_prif omnipgas_tasklet omplrun ompl-info ompl-bench-verbs installed_man)
   if(TARGET ${target})
     add_dependencies(installed ${target})
   endif()
@@ -40,7 +40,7 @@ install(FILES ${PROJECT_BINARY_DIR}/OmniPGASConfig.cmake ${PROJECT_BINARY_DIR}/O
 
 file(RELATIVE_PATH prefix_from_pc ${CMAKE_INSTALL_PREFIX}/${pkgconfig_dir} ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" prefix_from_pc ${prefix_from_pc})
-foreach(library omnipgas omnipgas_fortran omnipgas_shmem omnipgas_coarray omnipgas_tasklet)
+foreach(library omnipgas omnipgas_fortran omnipgas_shmem omnipgas_coarray omnipgas_prif omnipgas_tasklet)
   if(TARGET ${library})
     string(REPLACE _ - file ${library}.pc)
     configure_file(cmake/${file}.in ${file} @ONLY)

@@ -24,7 +24,7 @@ to_check=(mpich libmpich-dev openmpi-bin libopenmpi-dev libarmci-mpi-dev libcoar
   python3-myst-parser furo qemu-system-x86 busybox-static kmod cpio rdma-core ibverbs-providers
   ibverbs-utils perftest chromium binutils otf2-tools bubblewrap charliecloud-runtime)
 to_package=(build-essential cpio rpm rpmlint debhelper dpkg-dev lintian dh-python python3-setuptools python3-typer python3-rich python3-numpy python3-fastjsonschema
-  python3-matplotlib python3-sphinx python3-myst-parser furo)
+  python3-matplotlib python3-sphinx python3-myst-parser furo libflang-22-dev)
 
 to_figures=(libpetsc-real-dev libhypre-dev)
 

@@ -13,6 +13,14 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+PRIF_PROGRAM = """#include <stddef.h>
+#include <stdio.h>
+int ompl_prif_take(size_t room, char* text, size_t* length);
+int main(void) {
+  size_t length = 1;
+  return ompl_prif_take(0, NULL, &length) != 0 || length != 0 || puts("no error") < 0;
+}
+"""
 COARRAY_PROGRAM = """program images
   implicit none
   integer :: box[*]
@@ -155,6 +163,28 @@ def coarrays(prefix: Path, scratch: Path) -> None:
         expect("image 1 of 2" in said and "image 2 of 2" in said, f"{program.name} runs on two images: {said.strip()}")
 
 
+def prif(prefix: Path, scratch: Path) -> None:
+    """What flang's programs need beside Caffeine, by pkg-config and CMake, if this build has it."""
+    if not list(prefix.rglob("libomnipgas-prif.so")):
+        print("no PRIF in this build")
+        return
+    library = next(prefix.rglob("pkgconfig")).parent
+    path = {"PKG_CONFIG_PATH": str(library / "pkgconfig")}
+    builder = Path(run("pkg-config", "--variable=caffeine", "omnipgas-prif", **path).strip())
+    expect("--caffeine" in run(builder, "--help"), "pkg-config names what compiles Caffeine")
+    expect((builder.parent / "fortran/ompl_prif.F90").exists(), "its Fortran is there")
+    source = scratch / "prif.c"
+    source.write_text(PRIF_PROGRAM)
+    flags = run("pkg-config", "--libs", "omnipgas-prif", **path).split()
+    run("cc", source, *flags, f"-Wl,-rpath,{library}", "-o", scratch / "prif")
+    build = scratch / "cmake-prif"
+    run("cmake", "-S", ROOT / "tests/install/consumer", "-B", build, f"-DSOURCE={source}",
+        f"-DCMAKE_PREFIX_PATH={prefix}", "-DLIBRARY=prif")  # fmt: skip
+    run("cmake", "--build", build)
+    for program in (scratch / "prif", build / "consumer"):
+        expect(run(program) == "no error\n", f"{program.name} is linked with the library of PRIF")
+
+
 def tasks(prefix: Path, scratch: Path) -> None:
     """The program of docs/how-to/tasklet.md by pkg-config and CMake, if this build has tasks."""
     if not (prefix / "include/omnipgas/tasklet.h").exists():
@@ -209,6 +239,7 @@ def everything(prefix: Path, scratch: Path) -> None:
     fortran(prefix, scratch)
     openshmem(prefix, scratch)
     coarrays(prefix, scratch)
+    prif(prefix, scratch)
     tasks(prefix, scratch)
     pages(prefix)
     completion(prefix)

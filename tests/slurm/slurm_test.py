@@ -82,6 +82,16 @@ class Srun(unittest.TestCase):
                     ranks = re.findall(r"rank (\d): 200 steps, farthest from the exact", done.stdout)
                     self.assertEqual(sorted(ranks), ["0", "1", "2", "3"], done.stdout)
 
+    def test_a_coarray_program(self) -> None:
+        program = BIN / "tests/coarray_words"
+        if not program.exists():
+            self.skipTest("this build has no coarrays")
+        for mpi in PROTOCOLS:
+            for nodes in (1, 2):
+                with self.subTest(mpi=mpi, nodes=nodes):
+                    done = srun(mpi, nodes, 3, str(program))
+                    self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def test_abort_ends_the_job(self) -> None:
         for mpi in PROTOCOLS:
             with self.subTest(mpi=mpi):

@@ -3,13 +3,12 @@
 #include <atomic>
 #include <cstring>
 #include <tuple>
+#include <utility>
 
 #include "core/state.hpp"
 
 namespace caf {
 namespace {
-
-constexpr int64_t kLook = 50'000'000;  // ns, at most, until a stop is noticed
 
 // A member that has failed, or that has stopped before it came to this collective: whoever has started it has done its part.
 int missing(Team& team) {
@@ -48,7 +47,7 @@ int prepare(Team& team) {
 // Waits for a collective, which a member that has failed or stopped ends.
 int finish(Team& team, int code, ompl_request* request) {
   while (code == OMPL_OK) {
-    code = ompl_request_wait(OMPL_CTX_DEFAULT, &request, kLook);
+    code = ompl_request_wait(OMPL_CTX_DEFAULT, &request, state().look);
     if (code == OMPL_OK) return kOk;
     if (code != OMPL_ERR_TIMEOUT) break;
     code = OMPL_OK;
@@ -64,42 +63,81 @@ int finish(Team& team, int code, ompl_request* request) {
   return known != kOk ? known : stat;
 }
 
-// Short collectives of a few images on one host: a meeting, after which each image reads what the others have laid out.
+// Short collectives of images on one host: a meeting, after which each image has, or reads, what the others give.
 bool is_short(const Team& team, std::size_t bytes) {
   constexpr uint32_t kFew = 16;
-  return bytes <= kSmall && team.size() <= kFew && ompl_node_size() == ompl_size();
+  constexpr std::size_t kMostRead =
+      4 * kSmall;  // more is faster in the steps of the layer's algorithms
+  return bytes <= kSmall && bytes * team.size() <= kMostRead && team.size() <= kFew &&
+         ompl_node_size() == ompl_size();
 }
 
-int lay_out(Team& team, const void* data, std::size_t bytes, unsigned* slot) {
-  *slot = team.exchanges++ & 1;
-  std::memcpy(team.block->small[*slot], data, bytes);
-  uint32_t agreed = 0;
-  const int stat = meet(team, mark_of(6, bytes), &agreed);
-  if (stat == kOk && agreed == kMismatched)
-    return refuse(kMismatch,
-                  "other images call it with other sizes, or execute an image control statement");
-  return stat;
-}
+// What the members give to a collective. They lay it out in their blocks, or put it into the boxes of a close team; those that give
+// nothing say so by `gives`.
+class Given {
+ public:
+  Given(Team& team, void* data, std::size_t bytes) : team_(team), data_(data), bytes_(bytes) {}
 
-int read_from(const Team& team, uint32_t member, unsigned slot, void* into, std::size_t bytes) {
-  const uint64_t address =
-      team.blocks[member] + (as_number(team.block->small[slot]) - as_number(team.block));
-  return get(team.members[member], address, into, bytes);
-}
+  int meet_in_boxes(bool gives) {
+    boxed_ = true;
+    return met([&](uint32_t mark, uint32_t* agreed) {
+      return meet(team_, mark, agreed, data_, gives ? bytes_ : 0);
+    });
+  }
+  int meet_at_blocks() {
+    slot_ = team_.exchanges++ & 1;
+    std::memcpy(team_.block->small[slot_], data_, bytes_);
+    return met([&](uint32_t mark, uint32_t* agreed) { return meet(team_, mark, agreed); });
+  }
+  int meet_as_fits(bool gives) {
+    return team_.close && bytes_ <= kBoxed ? meet_in_boxes(gives) : meet_at_blocks();
+  }
 
+  // What a member has given. Before the next meeting.
+  int read(uint32_t member, void* into) const {
+    const void* here = data_;
+    if (member != team_.me && !boxed_) {
+      const uint64_t address =
+          team_.blocks[member] + (as_number(team_.block->small[slot_]) - as_number(team_.block));
+      return get(team_.members[member], address, into, bytes_);
+    }
+    if (member != team_.me) here = team_.block->boxes[member][team_.epoch & 1].data;
+    std::memmove(into, here, bytes_);
+    return kOk;
+  }
+
+ private:
+  template <class Way>
+  int met(Way way) {
+    uint32_t agreed = 0;
+    const int stat = way(mark_of(6, bytes_), &agreed);
+    if (stat == kOk && agreed == kMismatched)
+      return refuse(kMismatch,
+                    "other images call it with other sizes, or execute an image control statement");
+    return stat;
+  }
+
+  Team& team_;
+  void* data_;
+  std::size_t bytes_;
+  unsigned slot_ = 0;
+  bool boxed_ = false;
+};
+
+// In the order of the members.
 int reduce_short(Team& team, void* data, std::size_t count, std::size_t element, const Operation& how,
                  bool wanted) {
-  const std::size_t bytes = count * element;
-  unsigned slot = 0;
-  if (const int code = lay_out(team, data, bytes, &slot); code != kOk || !wanted) return code;
-  alignas(16) std::byte lower[kSmall];
-  alignas(16) std::byte next[kSmall];
+  alignas(16) std::byte memory[2][kSmall];
+  std::byte* lower = memory[0];
+  std::byte* next = memory[1];
+  Given given(team, data, count * element);
+  if (const int code = given.meet_as_fits(true); code != kOk || !wanted) return code;
   for (uint32_t member = 0; member < team.size(); ++member) {
-    if (const int code = read_from(team, member, slot, next, bytes); code != kOk) return code;
+    if (const int code = given.read(member, next); code != kOk) return code;
     if (member > 0) how.function(lower, next, count, how.arg);
-    std::memcpy(lower, next, bytes);
+    std::swap(lower, next);
   }
-  std::memcpy(data, lower, bytes);
+  std::memcpy(data, lower, count * element);
   return kOk;
 }
 
@@ -131,16 +169,27 @@ int co_broadcast(void* data, std::size_t bytes, int source_image) {
   if (const int code = rank_of_image(source_image, &rank); code != kOk) return code;
   if (bytes == 0) return kOk;
   if (is_short(team, bytes)) {
-    unsigned slot = 0;
-    const int code = lay_out(team, data, bytes, &slot);
-    return code != kOk ? code
-                       : read_from(team, static_cast<uint32_t>(source_image) - 1, slot, data, bytes);
+    const uint32_t source = static_cast<uint32_t>(source_image) - 1;
+    Given given(team, data, bytes);
+    const int code = given.meet_as_fits(source == team.me);
+    return code != kOk ? code : given.read(source, data);
   }
   if (const int code = prepare(team); code != kOk) return code;
   ompl_request* request = nullptr;
   const int code = ompl_broadcast(team.layer, data, bytes, static_cast<uint32_t>(source_image) - 1,
                                   nullptr, &request);
   return finish(team, code, request);
+}
+
+int co_tell(void* data, std::size_t bytes, int source_image) {
+  Team& team = *state().current;
+  Given given(team, data, bytes);
+  const int stat = given.meet_at_blocks();
+  if (stat != kOk && stat != kFailed) return stat;
+  const std::string said = why();
+  const int code = given.read(static_cast<uint32_t>(source_image) - 1, data);
+  if (code != kOk) return code;
+  return stat == kOk ? kOk : refuse(stat, "%s", said.c_str());
 }
 
 int co_reduce(void* data, std::size_t count, std::size_t element, Operation how, int result_image) {
@@ -150,7 +199,7 @@ int co_reduce(void* data, std::size_t count, std::size_t element, Operation how,
     if (const int code = rank_of_image(result_image, &rank); code != kOk) return code;
   }
   if (count == 0 || element == 0) return kOk;
-  if (count <= kSmall && is_short(team, count * element))
+  if (count <= kSmall && element <= kSmall && is_short(team, count * element))
     return reduce_short(team, data, count, element, how, result_image == 0 || rank == state().me);
   if (const int code = prepare(team); code != kOk) return code;
   ompl_request* request = nullptr;

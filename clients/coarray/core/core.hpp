@@ -16,16 +16,16 @@
 
 namespace caf {
 
-// Codes of STAT=; the first five are those of gfortran's ISO_FORTRAN_ENV.
+// Codes of STAT=, some of them those of gfortran's ISO_FORTRAN_ENV.
 enum Stat : int {
   kOk = 0,
-  kUnlocked = 0,
   kLocked = 1,
   kLockedOther = 2,
   kDuplicate = 3,
   kStopped = 6000,
   kFailed = 6001,
   kUnlockedFailed = 6002,
+  kUnlocked = 6003,
   kNoMemory = 5014,
   kMismatch = 7001,
   kWrong = 7002,
@@ -135,12 +135,12 @@ int sync_images(const int* images, std::size_t count);  // null: all
 int sync_memory();
 
 // --- Events, locks, atomics (words.cpp). `address` is that of the word on that rank.
-constexpr std::size_t kWord = 8;  // bytes of an event or a lock
+constexpr std::size_t kWord = 8;  // bytes of an event or a lock; a lock needs 4 of them
 int event_post(uint32_t rank, uint64_t address);
 int event_wait(uint64_t address, uint32_t until);
 int event_query(uint32_t rank, uint64_t address, int* count);
 int lock(uint32_t rank, uint64_t address, bool* acquired);  // acquired null: waits
-int unlock(uint32_t rank, uint64_t address);
+int unlock(uint32_t rank, uint64_t address);                // kUnlocked, kLockedOther
 int atomic(uint32_t rank, uint64_t address, int op, uint32_t operand, uint32_t compare,
            uint32_t* before);
 int atomic64(uint32_t rank, uint64_t address, int op, uint64_t operand, uint64_t compare,
@@ -156,6 +156,8 @@ struct Operation {
 // A user-defined one, kept for the same function, `arg` and element; `key` tells args apart.
 int operation(ompl_op_fn function, void* arg, uint64_t key, std::size_t element, Operation* made);
 int co_broadcast(void* data, std::size_t bytes, int source_image);
+// A broadcast of at most 4 KiB that goes on without failed members: kFailed, and the data are there if the source has not failed.
+int co_tell(void* data, std::size_t bytes, int source_image);
 int co_reduce(void* data, std::size_t count, std::size_t element, Operation how, int result_image);
 
 }  // namespace caf

@@ -2,6 +2,7 @@
 // Meetings of a team. A barrier by dissemination (Hensgen, Finkel and Manber 1988) whose signals carry a value: in round r a
 // member signals the one 2^r behind it. Every member first notes in its own memory that it has come. Once a member is known to have
 // failed or stopped, the others give the rounds up and look at those notes: whoever has completed the rounds has left its note.
+// A few members that map each other need no rounds: each signals all others, and takes data along.
 #include <algorithm>
 #include <atomic>
 
@@ -27,24 +28,47 @@ uint64_t place_of(const Team& team, uint32_t member, const void* part_of_own_blo
   return team.blocks[member] + (as_number(part_of_own_block) - as_number(team.block));
 }
 
-// Tells the partner of a round. A failure of it is found by the wait, or by whoever waits for it. A word of the same parity is sent
-// two meetings later, when the partner has taken this one, or has given up the rounds for good.
-void tell(Team& team, uint32_t member, int round, uint64_t message) {
+// Tells a partner, of whose block `word` is a part. A failure of it is found by the wait, or by whoever waits for it. A word of the same
+// parity is sent two meetings later, when the partner has taken this one, or has given up the rounds for good.
+void tell(const Team& team, uint32_t member, const uint64_t* word_of_own_block, uint64_t message) {
   const uint32_t rank = team.members[member];
-  const uint64_t address = place_of(team, member, &team.block->arrivals[round][(message >> 32) & 1]);
-  const uint64_t offset = offset_in(rank, address, sizeof(uint64_t));
+  const uint64_t offset = offset_in(rank, place_of(team, member, word_of_own_block), sizeof(uint64_t));
   ompl_ctx_atomic64(OMPL_CTX_DEFAULT, rank, offset, OMPL_ATOMIC_SET, message, 0, nullptr, OMPL_FOREVER);
+}
+
+// Waits for the word of a partner.
+int hear(Team& team, uint32_t epoch, uint64_t* here, uint32_t* value) {
+  const ompl_condition come{own_offset(here), word(epoch, 0), OMPL_GE, 64};
+  if (const int code = await(come, [&] { return trouble_in(team); }); code != kOk) return code;
+  *value = both(*value, static_cast<uint32_t>(std::atomic_ref<uint64_t>(*here).load()));
+  return kOk;
+}
+
+// As disseminate(), of a close team.
+int meet_at_once(Team& team, uint32_t epoch, uint32_t* value, const void* data, std::size_t bytes) {
+  const uint32_t parity = epoch & 1;
+  const uint32_t mine = *value;
+  const Box& box = team.block->boxes[team.me][parity];
+  for (uint32_t i = 1; i < team.size(); ++i) {
+    const uint32_t member = (team.me + i) % team.size();
+    if (bytes > 0) put(team.members[member], place_of(team, member, box.data), data, bytes);
+    tell(team, member, &box.word, word(epoch, mine));
+  }
+  for (uint32_t member = 0; member < team.size(); ++member) {
+    if (member == team.me) continue;
+    if (const int code = hear(team, epoch, &team.block->boxes[member][parity].word, value); code != kOk)
+      return code;
+  }
+  return kOk;
 }
 
 // 0: all have met and *value is agreed. Else a member has failed or stopped.
 int disseminate(Team& team, uint32_t epoch, uint32_t* value) {
   const uint32_t size = team.size();
   for (uint32_t round = 0, distance = 1; distance < size; ++round, distance *= 2) {
-    tell(team, (team.me + distance) % size, static_cast<int>(round), word(epoch, *value));
     uint64_t* const here = &team.block->arrivals[round][epoch & 1];
-    const ompl_condition come{own_offset(here), word(epoch, 0), OMPL_GE, 64};
-    if (const int code = await(come, [&] { return trouble_in(team); }); code != kOk) return code;
-    *value = both(*value, static_cast<uint32_t>(std::atomic_ref<uint64_t>(*here).load()));
+    tell(team, (team.me + distance) % size, here, word(epoch, *value));
+    if (const int code = hear(team, epoch, here, value); code != kOk) return code;
   }
   return kOk;
 }
@@ -94,14 +118,19 @@ uint32_t mark_of(uint32_t statement, uint64_t argument) {
   return std::min(static_cast<uint32_t>(mixed >> 32), kShort - 1);
 }
 
-int meet(Team& team, uint32_t mine, uint32_t* agreed) {
+bool is_close(const Team& team) { return team.size() <= kMostBoxes && ompl_node_size() == ompl_size(); }
+
+int meet(Team& team, uint32_t mine, uint32_t* agreed, const void* data, std::size_t bytes) {
   const int sent = complete();
   const uint32_t epoch = ++team.epoch;
   *agreed = mine;
-  std::atomic_ref<uint64_t>(team.block->entered[epoch & 1]).store(word(epoch, mine));
+  std::atomic_ref<uint64_t>(team.block->entered[epoch & 1])
+      .store(word(epoch, mine), std::memory_order_release);
   uint32_t value = mine;
   int stat = trouble_in(team);  // that is known; what is not, ends the wait
-  if (stat == kOk) stat = disseminate(team, epoch, &value);
+  if (stat == kOk)
+    stat =
+        team.close ? meet_at_once(team, epoch, &value, data, bytes) : disseminate(team, epoch, &value);
   if (stat == kFailed || stat == kStopped) {
     value = mine;
     stat = survey(team, epoch, &value);

@@ -14,19 +14,28 @@ namespace caf {
 
 constexpr int kRounds = 32;
 constexpr int kMostPieces = 64;
-constexpr std::size_t kSmall = 128;
+constexpr std::size_t kSmall = 4096;
+constexpr std::size_t kBoxed = 120;
+constexpr uint32_t kMostBoxes = 4;
 constexpr int kPieceShift = 40;  // a place in a team's memory: piece number << 40 | offset in the piece
+
+// A meeting's word from one member, and what that gives to a short collective: mostly one cache line.
+struct alignas(64) Box {
+  uint64_t word;
+  std::byte data[kBoxed];
+};
 
 // What the members of a team read and write at each other. One of each member, in its segment.
 struct Block {
+  Box boxes[kMostBoxes]
+           [2];         // by member and parity of the epoch; in place of `arrivals` in a close team
   uint64_t entered[2];  // by parity of the epoch: epoch << 32 | value, once it has come to that meeting
   uint64_t arrivals[kRounds][2];  // by round and parity: the same, from the partner of the round
   uint64_t exchange[2][2];        // what is told at an exchange, by parity of their number
   uint64_t pieces[kMostPieces];   // addresses of the own pieces of the team's memory
-  std::byte small[2]
-                 [kSmall];  // what is given to a short collective, by parity of the number of exchanges
-  uint64_t collectives;     // how many this member has started
-  uint64_t leaving;         // 1: it has come to the end of the program
+  std::byte small[2][kSmall];     // what is given to a collective, by parity of the number of exchanges
+  uint64_t collectives;           // how many this member has started
+  uint64_t leaving;               // 1: it has come to the end of the program
 };
 
 struct Team {
@@ -46,6 +55,7 @@ struct Team {
   std::vector<Coarray*> coarrays;                   // allocated in it, in order
   ompl_team* layer = nullptr;                       // made for the first collective
   bool broken = false;                              // a collective of it was given up
+  bool close = false;  // a few members of a job that all map each other: they meet all at once
 
   [[nodiscard]] uint32_t size() const { return static_cast<uint32_t>(members.size()); }
 };
@@ -76,6 +86,7 @@ struct State {
   std::vector<bool> failed, stopped;
   std::size_t failures = 0, stops = 0;
   uint64_t seed = 0;
+  int64_t look = 50'000'000;  // ns, at most, until a wait notices that an image has stopped
   bool ended = false;
 };
 State& state();
@@ -98,7 +109,10 @@ constexpr uint32_t kShort = 0xFFFFFFFE;
 uint32_t mark_of(uint32_t statement, uint64_t argument);
 // Waits for all members, which tell each other a value: *agreed is it, kShort if one said so, or kMismatched. An error is
 // kFailed (the others have met) or kStopped.
-int meet(Team& team, uint32_t mine, uint32_t* agreed);  // meeting.cpp
+// `data`, for the others' boxes, goes along in a close team alone.
+int meet(Team& team, uint32_t mine, uint32_t* agreed, const void* data = nullptr,
+         std::size_t bytes = 0);  // meeting.cpp
+bool is_close(const Team& team);
 // meet(), and every member's two words in theirs[2 * member]; those of failed members stay 0.
 int exchange(Team& team, const uint64_t mine[2], std::vector<uint64_t>* theirs);
 
@@ -108,9 +122,8 @@ int trouble_in(const Team& team);
 // Waits until the condition on an own word holds, or hopeless() says no with a code other than 0.
 template <class Hopeless>
 int await(const ompl_condition& condition, Hopeless hopeless) {
-  constexpr int64_t kLook = 50'000'000;  // ns, at most, until a stop is noticed
   for (;;) {
-    const int code = ompl_ctx_wait_until(OMPL_CTX_DEFAULT, &condition, kLook);
+    const int code = ompl_ctx_wait_until(OMPL_CTX_DEFAULT, &condition, state().look);
     if (code == OMPL_OK) return kOk;
     if (code != OMPL_ERR_TIMEOUT && code != OMPL_ERR_PEER && code != OMPL_ERR_LINK)
       return layer_error(code, state().me);

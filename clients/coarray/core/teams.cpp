@@ -36,6 +36,7 @@ void make_up(const Team& parent, int number, const std::vector<uint64_t>& told, 
     team->members.push_back(rank);
     team->blocks.push_back(told[std::size_t{2} * member + 1]);
   }
+  team->close = is_close(*team);
 }
 
 // The same on all images that have heard the same.

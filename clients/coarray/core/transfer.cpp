@@ -2,6 +2,7 @@
 // Transfers. Memory that is mapped here is copied; other segments go by the layer; what lies outside of the target's
 // segment by a request. Fortran wants the effects of one image on one variable in the order of its statements, which
 // the layer promises by fences alone.
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -318,7 +319,39 @@ int each_run(const std::vector<uint64_t>& addresses, std::size_t element, Run ru
   return kOk;
 }
 
+// A list for one call of the layer, which packs it: elements in the segment of a rank that is not mapped here, mostly apart.
+struct List {
+  uint64_t first = 0;  // offset of the lowest element
+  std::vector<uint64_t> places;
+
+  bool take(uint32_t rank, const std::vector<uint64_t>& addresses, std::size_t element) {
+    constexpr std::size_t kMostOfARun = 4;  // elements: longer runs are sent one by one
+    const State& now = state();
+    if (addresses.size() < 2 || rank == now.me || now.peers[rank].mapped != nullptr) return false;
+    const uint64_t lowest = *std::ranges::min_element(addresses);
+    std::size_t runs = 1;
+    for (std::size_t i = 0; i < addresses.size(); ++i) {
+      if (offset_in(rank, addresses[i], element) == 0) return false;
+      if (i > 0 && addresses[i] != addresses[i - 1] + element) ++runs;
+      places.push_back(addresses[i] - lowest);
+    }
+    first = lowest - now.peers[rank].base;
+    return runs * kMostOfARun >= addresses.size();
+  }
+  [[nodiscard]] ompl_indexed indexed(std::size_t element) const {
+    return {element, places.size(), nullptr, places.data()};
+  }
+};
+
 int get_list(uint32_t rank, const std::vector<uint64_t>& addresses, std::size_t element, void* buffer) {
+  if (List list; list.take(rank, addresses, element)) {
+    if (const int code = alive(rank); code != kOk) return code;
+    if (const int code = in_order(rank, true); code != OMPL_OK) return layer_error(code, rank);
+    const ompl_indexed indexed = list.indexed(element);
+    return outcome(ompl_ctx_get_indexed(OMPL_CTX_DEFAULT, as_number(buffer), rank, list.first, &indexed,
+                                        OMPL_FOREVER),
+                   rank);
+  }
   auto* const local = static_cast<std::byte*>(buffer);
   return each_run(addresses, element, [&](uint64_t from, std::size_t place, std::size_t bytes) {
     return get(rank, from, local + place, bytes);
@@ -327,6 +360,15 @@ int get_list(uint32_t rank, const std::vector<uint64_t>& addresses, std::size_t 
 
 int put_list(uint32_t rank, const std::vector<uint64_t>& addresses, std::size_t element,
              const void* buffer) {
+  if (List list; list.take(rank, addresses, element)) {
+    if (const int code = alive(rank); code != kOk) return code;
+    if (const int code = in_order(rank, false); code != OMPL_OK) return layer_error(code, rank);
+    sent_to(rank);
+    const ompl_indexed indexed = list.indexed(element);
+    return outcome(ompl_ctx_put_indexed(OMPL_CTX_DEFAULT, as_number(buffer), rank, list.first, &indexed,
+                                        nullptr, OMPL_FOREVER),
+                   rank);
+  }
   const auto* const local = static_cast<const std::byte*>(buffer);
   return each_run(addresses, element, [&](uint64_t to, std::size_t place, std::size_t bytes) {
     return put(rank, to, local + place, bytes);

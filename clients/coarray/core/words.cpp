@@ -32,10 +32,10 @@ int everybody_else_is_gone() {
 }
 
 // One attempt. *holder receives the rank that had the lock, or -1.
-int try_lock(uint32_t rank, uint64_t address, uint64_t expected, int64_t* holder) {
-  uint64_t before = 0;
-  const uint64_t mine = uint64_t{state().me} + 1;
-  const int code = ompl_ctx_atomic64(OMPL_CTX_DEFAULT, rank, offset_of(rank, address),
+int try_lock(uint32_t rank, uint64_t address, uint32_t expected, int64_t* holder) {
+  uint32_t before = 0;
+  const uint32_t mine = state().me + 1;
+  const int code = ompl_ctx_atomic32(OMPL_CTX_DEFAULT, rank, offset_of(rank, address),
                                      OMPL_ATOMIC_CSWAP, mine, expected, &before, OMPL_FOREVER);
   *holder = before == expected ? -1 : static_cast<int64_t>(before) - 1;
   return outcome(code, rank);
@@ -44,6 +44,7 @@ int try_lock(uint32_t rank, uint64_t address, uint64_t expected, int64_t* holder
 }  // namespace
 
 int event_post(uint32_t rank, uint64_t address) {
+  if (const int code = alive(rank); code != kOk) return code;
   if (!nothing_but_to(rank)) {  // the post is ordered after puts to the same rank alone
     if (const int code = complete(); code != kOk) return code;
   }
@@ -74,7 +75,7 @@ int event_query(uint32_t rank, uint64_t address, int* count) {
 // Vain attempts become rarer, so that many images that want one lock do not fill its owner's network.
 int lock(uint32_t rank, uint64_t address, bool* acquired) {
   if (const int code = complete(); code != kOk) return code;
-  uint64_t expected = 0;
+  uint32_t expected = 0;
   bool failed_holder = false;
   for (int64_t pause = 1'000;; pause = std::min<int64_t>(pause * 2, 500'000)) {
     int64_t holder = -1;
@@ -83,7 +84,7 @@ int lock(uint32_t rank, uint64_t address, bool* acquired) {
     if (holder == state().me) return refuse(kLocked, "this image has locked it already");
     learn();
     failed_holder = state().failed[static_cast<std::size_t>(holder)];
-    expected = failed_holder ? static_cast<uint64_t>(holder) + 1 : 0;
+    expected = failed_holder ? static_cast<uint32_t>(holder) + 1 : 0;
     if (failed_holder) continue;
     if (acquired != nullptr) {
       *acquired = false;
@@ -98,9 +99,9 @@ int lock(uint32_t rank, uint64_t address, bool* acquired) {
 
 int unlock(uint32_t rank, uint64_t address) {
   const int sent = complete();
-  uint64_t before = 0;
-  const uint64_t mine = uint64_t{state().me} + 1;
-  const int code = ompl_ctx_atomic64(OMPL_CTX_DEFAULT, rank, offset_of(rank, address),
+  uint32_t before = 0;
+  const uint32_t mine = state().me + 1;
+  const int code = ompl_ctx_atomic32(OMPL_CTX_DEFAULT, rank, offset_of(rank, address),
                                      OMPL_ATOMIC_CSWAP, 0, mine, &before, OMPL_FOREVER);
   if (code != OMPL_OK) return layer_error(code, rank);
   if (before == 0) return refuse(kUnlocked, "it is not locked");
@@ -115,6 +116,7 @@ template <class Atomic, class Word>
 int atomic_by(Atomic* call, uint32_t rank, uint64_t address, int op, Word operand, Word compare,
               Word* before) {
   progress_in_loops();
+  if (const int code = alive(rank); code != kOk) return code;
   const int code = call(OMPL_CTX_DEFAULT, rank, offset_of(rank, address), op, operand, compare, before,
                         OMPL_FOREVER);
   if (code != OMPL_OK) return layer_error(code, rank);

@@ -90,6 +90,7 @@ CAF_API void _gfortran_caf_unlock(void* token, std::size_t index, int image, int
   uint64_t address = 0;
   int code = place_of_lock(token, index, image, &rank, &address);
   if (code == caf::kOk) code = caf::unlock(rank, address);
+  if (code == caf::kUnlocked) code = caf::kOk;  // STAT_UNLOCKED of this compiler is 0
   report(code, named(token, kUnlock), stat, message, length);
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """build_caffeine.py FOLDER --caffeine SOURCE --assert SOURCE [--compiler flang-22]: compiles the Fortran of Caffeine
-(https://github.com/BerkeleyLab/caffeine) and of Assert, unchanged, into FOLDER/libcaffeine.a, its modules beside it.
-What Caffeine's caffeine.c does is in libomnipgas-prif.so."""
+(https://github.com/BerkeleyLab/caffeine) and of Assert into FOLDER/libcaffeine.a, its modules beside it. What
+Caffeine's caffeine.c does is in libomnipgas-prif.so; prepare.py says what is edited of the Fortran on the way."""
 
 import argparse
 import re
@@ -11,6 +11,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from prepare import SourceError, prepared
 
 LIMIT_S = 600
 DEFINES = (
@@ -89,10 +92,11 @@ def compile_all(
 def build(folder: Path, caffeine: Path, asserts: Path, compiler: str) -> Path:
     """libcaffeine.a, and its modules beside it."""
     folder.mkdir(parents=True, exist_ok=True)
-    sources = [*sorted((asserts / "src").glob("*.F90")), *sorted((caffeine / "src").rglob("*.F90"))]
     if not (caffeine / "src/prif.F90").is_file():
         raise BuildError(f"{caffeine} has no src/prif.F90: name a checkout of Caffeine")
-    objects = compile_all(sources, folder, compiler, [caffeine / "include", asserts / "include"])
+    sources = [*sorted((asserts / "src").glob("*.F90")), *prepared(caffeine, folder / "caffeine")]
+    includes = [caffeine / "include", caffeine / "src/caffeine", asserts / "include"]
+    objects = compile_all(sources, folder, compiler, includes)
     library = folder / "libcaffeine.a"
     library.unlink(missing_ok=True)
     run(["ar", "rcs", library, *objects], folder)
@@ -109,7 +113,7 @@ def main() -> int:
     options = parser.parse_args()
     try:
         print(build(options.folder.resolve(), options.caffeine.resolve(), options.asserts.resolve(), options.compiler))
-    except BuildError as error:
+    except (BuildError, SourceError) as error:
         print(f"build_caffeine: {error}", file=sys.stderr)
         return 1
     return 0

@@ -47,8 +47,10 @@ void reduce(CFI_cdesc_t* array, Kind kind, int result_image, std::size_t count, 
             const char* what) {
   const InTeam in(team);
   caf::Operation operation{};
-  must(choose(*array, kind, &operation), what);
-  must(caf::co_reduce(array->base_addr, count, array->elem_len, operation, result_image), what);
+  int code = choose(*array, kind, &operation);
+  if (code == caf::kOk)
+    code = caf::co_reduce(array->base_addr, count, array->elem_len, operation, result_image);
+  note(code, what);
 }
 
 }  // namespace
@@ -68,7 +70,7 @@ PRIF_API void caf_co_max(CFI_cdesc_t* array, int result_image, std::size_t count
 
 PRIF_API void caf_co_broadcast_cptr(void* data, int source_image, std::size_t bytes, void* team) {
   const InTeam in(team);
-  must(caf::co_broadcast(data, bytes, source_image), "co_broadcast");
+  note(caf::co_broadcast(data, bytes, source_image), "co_broadcast");
 }
 PRIF_API void caf_co_broadcast(CFI_cdesc_t* array, int source_image, int count, void* team) {
   caf_co_broadcast_cptr(array->base_addr, source_image,
@@ -80,8 +82,9 @@ PRIF_API void caf_co_reduce_cptr(void* data, int result_image, std::size_t count
   const InTeam in(team);
   running = {function, user_data};
   caf::Operation operation{};
-  must(caf::operation(&call_user, nullptr, 0, element, &operation), "co_reduce");
-  must(caf::co_reduce(data, count, element, operation, result_image), "co_reduce");
+  int code = caf::operation(&call_user, nullptr, 0, element, &operation);
+  if (code == caf::kOk) code = caf::co_reduce(data, count, element, operation, result_image);
+  note(code, "co_reduce");
 }
 PRIF_API void caf_co_reduce(CFI_cdesc_t* array, int result_image, std::size_t count,
                             UserFunction function, void* user_data, void* team) {

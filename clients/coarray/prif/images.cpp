@@ -9,13 +9,6 @@
 
 namespace prif {
 
-void must(int code, const char* what) {
-  if (code == caf::kOk) return;
-  const std::string text = std::string(what) + ": " + caf::why();
-  std::fprintf(stderr, "prif: image %d: %s\n", caf::this_image(), text.c_str());
-  caf::error_stop(1, text);
-}
-
 namespace {
 
 caf::Team* team_of(void* team) { return static_cast<caf::Team*>(team); }
@@ -66,12 +59,32 @@ PRIF_API int caf_image_from_initial(void* team, int image) {
 PRIF_API void caf_form_team(void* parent, void** made, int64_t number, int new_index) {
   const InTeam in(parent);
   caf::Team* team = nullptr;
-  must(caf::form_team(static_cast<int>(number), &team, new_index), "form team");
+  const int code = caf::form_team(static_cast<int>(number), &team, new_index);
+  if (team == nullptr) must(code, "form team");
+  note(code, "form team");
   *made = team;
 }
 
-PRIF_API void caf_sync_memory() { must(caf::sync_memory(), "sync memory"); }
-PRIF_API void caf_sync_team(void* team) { must(caf::sync_team(team_of(team)), "sync team"); }
+PRIF_API void caf_sync_memory() { note(caf::sync_memory(), "sync memory"); }
+PRIF_API void caf_sync_team(void* team) { note(caf::sync_team(team_of(team)), "sync"); }
+
+PRIF_API void ompl_prif_sync_images(void* team, int64_t count, const int* images) {
+  const InTeam in(team);
+  note(count < 0 ? caf::sync_images(nullptr, 0)
+                 : caf::sync_images(images, static_cast<std::size_t>(count)),
+       "sync images");
+}
+
+// Of a team without its image 1, which divides the team's heap, nothing can be allocated.
+PRIF_API void ompl_prif_tell(void* data, std::size_t bytes, void* team) {
+  const InTeam in(team);
+  const int code = caf::co_tell(data, bytes, 1);
+  const bool told = code == caf::kFailed && !caf::state().failed[team_of(team)->members.front()];
+  told ? note(code, "the heap of a team") : must(code, "the heap of a team, which its image 1 divides");
+}
+PRIF_API void ompl_prif_agree(std::ptrdiff_t* offset, void* team) {
+  ompl_prif_tell(offset, sizeof *offset, team);
+}
 
 // gfortran 13 to 15 give the address of a pointer to a procedure for that of the procedure.
 PRIF_API void* caf_c_funloc_deref(void* pointer) { return *static_cast<void**>(pointer); }

@@ -114,16 +114,18 @@ PRIF_API void caf_establish_mspace(void** heap, void* start, std::size_t bytes) 
 
 PRIF_API intptr_t caf_convert_base_addr(void* address, int image) {
   uint64_t there = 0;
-  must(caf::address_on(everything, rank_of(image), &there), "the place of a coarray on another image");
+  const int code = caf::address_on(everything, rank_of(image), &there);
+  note(code, "the place of a coarray on another image");
+  if (code != caf::kOk) return 0;
   return static_cast<intptr_t>(there + (address_of(address) - address_of(caf::own_memory(everything))));
 }
 
 PRIF_API void caf_put(int image, intptr_t to, const void* from, std::size_t bytes) {
-  must(caf::put(rank_of(image), static_cast<uint64_t>(to), from, bytes), "put");
+  note(caf::put(rank_of(image), static_cast<uint64_t>(to), from, bytes), "put");
 }
 
 PRIF_API void caf_get(int image, void* to, intptr_t from, std::size_t bytes) {
-  must(caf::get(rank_of(image), static_cast<uint64_t>(from), to, bytes), "get");
+  note(caf::get(rank_of(image), static_cast<uint64_t>(from), to, bytes), "get");
 }
 
 namespace {
@@ -145,7 +147,7 @@ caf::Shape shape_of(int dimensions, const std::ptrdiff_t* strides, const std::si
 PRIF_API void caf_put_strided(int dimensions, int image, intptr_t to, const std::ptrdiff_t* to_strides,
                               const void* from, const std::ptrdiff_t* from_strides, std::size_t element,
                               const std::size_t* extents) {
-  must(caf::put_section(rank_of(image), static_cast<uint64_t>(to),
+  note(caf::put_section(rank_of(image), static_cast<uint64_t>(to),
                         shape_of(dimensions, to_strides, extents), element, from,
                         shape_of(dimensions, from_strides, extents)),
        "strided put");
@@ -155,7 +157,7 @@ PRIF_API void caf_get_strided(int dimensions, int image, intptr_t from,
                               const std::ptrdiff_t* from_strides, void* to,
                               const std::ptrdiff_t* to_strides, std::size_t element,
                               const std::size_t* extents) {
-  must(caf::get_section(rank_of(image), static_cast<uint64_t>(from),
+  note(caf::get_section(rank_of(image), static_cast<uint64_t>(from),
                         shape_of(dimensions, from_strides, extents), element, to,
                         shape_of(dimensions, to_strides, extents)),
        "strided get");

@@ -9,8 +9,10 @@
 
 namespace prif {
 
-// Caffeine's functions have no result: an error of the core ends all images.
+// An error of the core ends all images, or waits for the STAT= of the procedure that the program has called, where that settles
+// errors (status.cpp).
 void must(int code, const char* what);
+void note(int code, const char* what);
 
 // The core's functions are of the current team. Caffeine keeps the current team itself, and names one in each call.
 class InTeam {

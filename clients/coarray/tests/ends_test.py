@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Ends, failures and errors of coarray programs, over shared memory and, where it is built, over libfabric:
-ends_test.py BUILD_DIR. Each case is a program that caf compiles and cafrun starts."""
+ends_test.py BUILD_DIR. Each case is a program that caf compiles, with the options of OMPL_TEST_FFLAGS, and cafrun
+starts."""
 
 import os
 import re
@@ -12,6 +13,7 @@ import unittest
 from pathlib import Path
 
 LIMIT_S = 200
+FLAGS = os.environ.get("OMPL_TEST_FFLAGS", "").split()
 BUILD = Path()
 SCRATCH = Path()
 
@@ -97,7 +99,7 @@ class Ends(unittest.TestCase):
         path.write_text(source)
         program = path.with_suffix("")
         done = subprocess.run(
-            [str(BUILD / "bin/caf"), "-w", str(path), "-o", str(program)],
+            [str(BUILD / "bin/caf"), "-w", *FLAGS, str(path), "-o", str(program)],
             text=True, capture_output=True, timeout=LIMIT_S, check=False, cwd=SCRATCH,
         )  # fmt: skip
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -298,8 +300,9 @@ class Ends(unittest.TestCase):
         path.write_text(source)
         program = path.with_suffix("")
         subprocess.run(
-            [str(BUILD / "bin/caf"), "-w", "-fopenmp", str(path), "-o", str(program)], check=True, timeout=LIMIT_S
-        )
+            [str(BUILD / "bin/caf"), "-w", "-fopenmp", *FLAGS, str(path), "-o", str(program)],
+            check=True, timeout=LIMIT_S,
+        )  # fmt: skip
         for conduit in conduits():
             done = self.job(program, 3, conduit)
             self.assertEqual((done.returncode, done.stderr), (0, ""))

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""examples_test.py BUILD: the programs of examples/coarray, which compare with one image alone, on several images."""
+"""examples_test.py BUILD: the programs of examples/coarray, which compare with one image alone, on several images.
+OMPL_TEST_FFLAGS has further options of the compiler."""
 
 import os
 import re
@@ -11,6 +12,7 @@ import unittest
 from pathlib import Path
 
 LIMIT_S = 240
+FLAGS = os.environ.get("OMPL_TEST_FFLAGS", "").split()
 EXAMPLES = sorted((Path(__file__).resolve().parents[3] / "examples/coarray").glob("*.f90"))
 SAYS = {"heat": r"off by +\d", "transpose": "images: equal"}
 # Sizes that divide among the images, with blocks that do not fit.
@@ -49,7 +51,7 @@ class Examples(unittest.TestCase):
         self.assertEqual([example.stem for example in EXAMPLES], sorted(SAYS))
         for example in EXAMPLES:
             program = self.folder / example.stem
-            done = run("caf", "-O2", "-Wall", "-Wextra", example, "-o", program)
+            done = run("caf", "-O2", "-Wall", "-Wextra", *FLAGS, example, "-o", program)
             self.assertEqual((done.returncode, done.stdout), (0, ""))
             for over in conduits():
                 for images in (1, 2, 4) if "shm" in over else (3,):

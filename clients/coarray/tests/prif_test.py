@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """prif_test.py BUILD [CAFFEINE ASSERT [JULIENNE]]: compiles Caffeine with flang 22 and runs, on several images,
-programs of flang's that call PRIF, and Caffeine's own tests where Julienne, their harness, is given.
+programs that call PRIF, as flang's do (locks, critical constructs, a failed image in each statement), and Caffeine's
+own tests where Julienne, their harness, is given.
 
 The sources are checkouts of https://github.com/BerkeleyLab. Exit status 77 without them, without flang or without
 libomnipgas-prif.so."""
@@ -17,9 +18,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "prif"))
 import build_caffeine
+import prepare
 from build_caffeine import compile_all
 
 LIMIT_S = 500
+PROGRAMS = Path(__file__).resolve().parent / "prif"
 FLANG = os.environ.get("OMPL_FLANG", "flang-22")
 PROGRAM = """program native
   use, intrinsic :: iso_fortran_env, only: team_type
@@ -71,19 +74,23 @@ class Prif(unittest.TestCase):
     library = Path()
 
     def link(self, name: str, *objects: str | Path) -> Path:
-        """A program of Caffeine and of what it needs."""
+        """A program of Caffeine and of what it needs, by the wrapper."""
         program = self.folder / name
-        lib = self.build / "lib"
-        build_caffeine.run(
-            [FLANG, "-fcoarray", f"-I{self.folder}", *objects, self.library, f"-L{lib}", f"-Wl,-rpath,{lib}",
-             "-lomnipgas-prif", "-lomnipgas", "-o", program], self.folder,
-        )  # fmt: skip
+        os.environ |= {"CAF_FC": FLANG, "CAF_PRIF": str(self.folder)}
+        build_caffeine.run([self.build / "bin/caf", *objects, "-o", program], self.folder)
         return program
 
+    def test_the_wrapper_names_what_is_missing(self) -> None:
+        with self.assertRaisesRegex(build_caffeine.BuildError, "set CAF_PRIF to the folder"):
+            os.environ |= {"CAF_FC": FLANG, "CAF_PRIF": str(self.folder / "nowhere")}
+            build_caffeine.run([self.build / "bin/caf", "program.f90"], self.folder)
+
     def job(self, program: Path, images: int, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Its images, in memory unless it is said otherwise."""
+        """Its images, in memory unless it is said otherwise; over a network each as on a node of its own."""
+        over = environment.get("OMPL_CONDUITS", "self,shm")
+        apart = [] if "shm" in over else ["--node-of", ",".join(map(str, range(images)))]
         return subprocess.run(
-            [str(self.build / "bin/cafrun"), "-np", str(images), "--timeout", "450", str(program)], text=True,
+            [str(self.build / "bin/cafrun"), "-np", str(images), "--timeout", "450", *apart, str(program)], text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S, check=False,
             env=os.environ | {"OMPL_CONDUITS": "self,shm"} | environment,
         )  # fmt: skip
@@ -104,6 +111,48 @@ class Prif(unittest.TestCase):
             source.write_text(f"{who}{statement}\nsync all\nend\n")
             done = self.job(self.link("ends", source), 2)
             self.assertEqual(done.returncode, code, f"{statement}: {done.stdout}")
+
+    def conduits(self) -> list[str]:
+        """Through memory, and over the layer's own TCP."""
+        return ["self,shm", "self,tcp"]
+
+    def own(self, name: str) -> Path:
+        """A program of the folder prif."""
+        sources = (PROGRAMS / "support.F90", PROGRAMS / f"{name}.F90")
+        objects = compile_all(sources, self.folder, FLANG, [self.caffeine / "include"], ("-O1",))
+        return self.link(name, *objects)
+
+    def test_locks_and_critical_constructs(self) -> None:
+        program = self.own("locks")
+        for over in self.conduits():
+            for images in (1, 2, 4):
+                with self.subTest(conduits=over, images=images):
+                    done = self.job(program, images, OMPL_CONDUITS=over)
+                    self.assertEqual(done.returncode, 0, done.stdout)
+                    self.assertIn("all was well", done.stdout)
+
+    def test_a_failed_image(self) -> None:
+        program = self.own("failures")
+        for over in self.conduits():
+            with self.subTest(conduits=over):
+                done = self.job(program, 4, OMPL_CONDUITS=over)
+                self.assertIn("all was well", done.stdout)
+
+    def test_a_failed_image_ends_a_statement_without_stat(self) -> None:
+        source = self.folder / "without.f90"
+        # The statement FAIL IMAGE of flang 22 does not call PRIF.
+        fails = "if (this_image() == 3) call prif_fail_image()"
+        source.write_text(f"use prif, only: prif_fail_image\nsync all\n{fails}\nsync all\nend\n")
+        done = self.job(self.link("without", source), 3)
+        self.assertIn("sync: image 3 has failed", done.stdout)
+        self.assertEqual(done.returncode, 1, done.stdout)
+
+    def test_another_caffeine_is_refused(self) -> None:
+        with self.assertRaisesRegex(prepare.SourceError, "give a checkout of Caffeine 0.8.1"):
+            other = self.folder / "other/src"
+            other.mkdir(parents=True)
+            (other / "teams_s.F90").write_text("submodule(prif:prif_private_s) teams_s\nend submodule\n")
+            list(prepare.prepared(other.parent, self.folder / "edited"))
 
     def driver(self) -> Path:
         """What the tests of ends call in place of fpm: driver run --example NAME."""

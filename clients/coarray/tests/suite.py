@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""suite.py BUILD SUITE [--images N] [--conduits LIST] [--only NAME...]: builds the test programs of OpenCoarrays with
-caf, unchanged, and runs each on the number of images that it asks for; --images runs all on another number where they
-allow it. SUITE is src/tests of https://github.com/sourceryinstitute/OpenCoarrays. "Test passed." is the criterion.
+"""suite.py BUILD SUITE [--images N] [--conduits LIST] [--hosts] [--limit SECONDS] [--only NAME...]: builds the test
+programs of OpenCoarrays with caf, unchanged, and runs each on the number of images that it asks for; --images runs all
+on another number where they allow it. With --hosts each image has a host of its own, a network namespace, which needs
+root. SUITE is src/tests of https://github.com/sourceryinstitute/OpenCoarrays. "Test passed." is the criterion.
 
 Prints a line for each program and a table of counts. Exit status 1 if a program cannot be built or fails; 77 if the
-suite is not there. NOT_TRIED names programs that are left out, and why.
+suite is not there, or no hosts can be made. NOT_TRIED names programs that are left out, and why.
 """
 
 import argparse
@@ -13,14 +14,20 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.append(str(Path(__file__).resolve().parents[3] / "tests/net"))
+import launchers
+import network
 import suites
 from suites import Outcome, Program, run
 
 LIMIT_S = 120
+MOST_HOSTS = 8  # that a program of the suite asks for
+Place = Callable[[int], list[str]]  # for a number of images: what comes before the program
 PARTS = ("unit/init_register", "unit/send-get", "unit/collectives", "unit/sync", "unit/events", "unit/teams",
          "unit/simple", "unit/fail_images", "integration", "regression")  # fmt: skip
 PASSED = "test passed."
@@ -96,17 +103,31 @@ def build(program: Program, tools: Path, suite: Path, scratch: Path) -> Outcome:
     return Outcome(program, "built" if status == 0 else "not built", text)
 
 
-def execute(outcome: Outcome, tools: Path, scratch: Path, images: int) -> Outcome:
-    """Runs a program that was built."""
+@contextmanager
+def hosts() -> Iterator[Place]:
+    """A host for each image. This process is on their hub from then on."""
+    network.remove_leftovers()
+    with network.network(MOST_HOSTS) as made:
+        network.enter(made.hub)
+        yield lambda count: ["sh", "-c", launchers.TO_ITS_HOST, made.name, str(count), str(count)]
+
+
+def execute(
+    outcome: Outcome, tools: Path, scratch: Path, images: int, limit_s: int, place: Place | None = None
+) -> Outcome:
+    """Runs a program that was built, on this host or where `place` says."""
     if outcome.state != "built":
         return outcome
     program = outcome.program
-    launcher: list[str | Path] = [tools / "cafrun", "--timeout", str(LIMIT_S)]
+    launcher: list[str | Path] = [tools / "cafrun", "--timeout", str(limit_s)]
     if program.name in HYBRID:
+        if place is not None:
+            return Outcome(program, "not tried", "MPICH starts it, which knows no such hosts")
         launcher = ["mpiexec.mpich"]
     count = images or IMAGES.get(program.name, 4)
     folder = scratch / program.name
-    status, text = run([*launcher, "-n", str(count), "./program", *ARGUMENTS.get(program.name, [])], LIMIT_S, folder)
+    command = [*(place(count) if place else []), "./program", *ARGUMENTS.get(program.name, [])]
+    status, text = run([*launcher, "-n", str(count), *command], limit_s, folder)
     passed = PASSED in text.lower() and status != 124
     return Outcome(program, "passed" if passed else "failed", f"{count} images, exit status {status}\n{text}")
 
@@ -118,10 +139,15 @@ def main() -> int:
     parser.add_argument("suite", type=Path, nargs="?", default=Path())
     parser.add_argument("--images", type=int, default=0)
     parser.add_argument("--conduits", default="self,shm")
+    parser.add_argument("--hosts", action="store_true")
+    parser.add_argument("--limit", type=int, default=LIMIT_S, help="seconds for a program")
     parser.add_argument("--only", nargs="*", default=[])
     options = parser.parse_args()
     if not (options.suite / "unit").is_dir():
         print(f"skipped: no suite at '{options.suite}': set OMPL_COARRAY_SUITE to src/tests of a clone of OpenCoarrays")
+        return 77
+    if options.hosts and (reason := network.why_not()):
+        print(f"skipped: {reason}")
         return 77
     os.environ["OMPL_CONDUITS"] = options.conduits
     if "shm" not in options.conduits:  # more images than cores over a network: who waits gives its core away at once
@@ -132,7 +158,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as place:
         scratch = Path(place)
         built = suites.build_all(chosen, lambda program: build(program, tools, suite, scratch))
-        outcomes = suites.execute_all(built, lambda one: execute(one, tools, scratch, options.images))
+        with hosts() if options.hosts else nullcontext() as where:
+            given = options.images, options.limit, where
+            outcomes = suites.execute_all(built, lambda one: execute(one, tools, scratch, *given))
     suites.table(outcomes, {part: part for part in PARTS} | {"": "all"})
     return 1 if suites.is_bad(outcomes) else 0
 

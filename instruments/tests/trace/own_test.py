@@ -113,7 +113,7 @@ def test_each_wait_takes_the_signals_that_it_needed(extended: Path) -> None:
 def test_calls_functions_and_replies_are_recorded(remote: Path) -> None:
     """A function's own calls stand between its begin and its end; a call with a reply is its posting and a wait."""
     caller, target = (calls_of(remote, rank) for rank in range(2))
-    together = ["OmplTeamAlloc", "OmplTeamFree"]
+    together = ["OmplBarrier", "OmplTeamAlloc", "OmplTeamFree"]  # the team of all comes first
     register = ["OmplBarrier"] * 3
     assert [call["call"] for call in caller] == [
         *register, "OmplWait", "OmplCallNb", "OmplHandleWait", "OmplCall", "OmplFunction", "OmplReply", "OmplCallNb",
@@ -137,8 +137,9 @@ def test_calls_functions_and_replies_are_recorded(remote: Path) -> None:
 
 def test_calls_and_their_replies_are_messages(remote: Path) -> None:
     found = predict(remote)
-    # Of two: an allocation and three registrations; two calls with replies, one without, the call back, two signals.
-    assert found["messages"] == 4 * 2 + 2 * 2 + 1 + 1 + 2
+    # Of two: an allocation, three registrations and the team of all; two calls with replies, one without, the call
+    # back, two signals.
+    assert found["messages"] == 5 * 2 + 2 * 2 + 1 + 1 + 2
     assert found["unmatched_count"] == 0
     assert found["not_modelled"] == {"OmplTeamAlloc": 2, "OmplTeamFree": 2, "OmplLocalAlloc": 1, "OmplLocalFree": 1}
 

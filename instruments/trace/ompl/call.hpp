@@ -17,6 +17,8 @@ namespace ompl::trace {
 
 // From a halo to its number, before the first one is made. False if there is no memory.
 bool create_halo_table();
+// From teams, requests and operations of collectives to what is known of them.
+bool create_team_tables();
 
 // Number of a word, by its offset.
 inline uint32_t word_number(uint64_t offset) {
@@ -138,6 +140,10 @@ class Call {
   // Once, behind run(): then what belongs to it.
   void append() {
     if (thread_ != nullptr) thread_->stream.append(record_);
+  }
+  // A new id, for what was posted and is waited for later.
+  uint32_t take_request_id() {
+    return thread_ == nullptr ? 0 : record_.request = thread_->request_id();
   }
   // The same of a call that looks: its answer is 1, or 0 if it found nothing.
   template <typename Function>

@@ -29,7 +29,8 @@ void start(uint64_t begin, uint64_t end, void* caller) {
   const char* const folder = std::getenv("OMPL_TRACE_DIR");
   if (folder == nullptr) return;
   const FileHeader header = make_header();
-  if (!create_halo_table() || !tracer.start(folder, header)) return tracer.stop();
+  if (!create_halo_table() || !create_team_tables() || !tracer.start(folder, header))
+    return tracer.stop();
   CommunicatorDefinition world{};
   world.global = world.id = 1;
   world.size = header.ranks;

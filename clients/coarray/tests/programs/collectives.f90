@@ -23,7 +23,9 @@ program collectives
   logical :: truth
   type(pair) :: both
   character(50) :: message
-  integer :: me, n, i, sum
+  integer :: me, n, i, sum, j, size
+  integer, parameter :: lengths(9) = [2, 30, 31, 64, 1023, 1024, 1025, 8192, 40000]  ! around the ways data go
+  integer :: long(40000)
 
   me = this_image()
   n = num_images()
@@ -43,6 +45,19 @@ program collectives
   table = me
   call co_sum(table(1:4:3, :))
   call expect(all(table(1:4:3, :) == sum) .and. all(table(2:3, :) == me), 'a section')
+
+  do i = 1, 9
+    size = lengths(i)
+    do j = 1, 3  ! one after the other, without anything else between them
+      long(1:size) = [(j * me + sum, sum = 1, size)]
+      call co_sum(long(1:size))
+      call expect(all(long(1:size) == [(j * n * (n + 1) / 2 + n * sum, sum = 1, size)]), 'co_sum of many')
+      long(1:size) = [(j * me + sum, sum = 1, size)]
+      call co_broadcast(long(1:size), mod(i, n) + 1)
+      call expect(all(long(1:size) == [(j * (mod(i, n) + 1) + sum, sum = 1, size)]), 'co_broadcast of many')
+    end do
+  end do
+  sum = n * (n + 1) / 2
 
   i4 = -me; call co_min(i4); call expect(i4 == -n, 'co_min')
   i16 = -me * 2_16**80; call co_max(i16); call expect(i16 == -2_16**80, 'co_max of integer(16)')

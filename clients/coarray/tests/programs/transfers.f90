@@ -18,6 +18,7 @@ program transfers
   character(3, kind=4) :: wide[*]
   type(point) :: place[*], places(4)[*]
   integer, allocatable :: grid(:,:)[:], cube(:,:,:)[:], piece(:,:)
+  integer :: far(3000)[*], order(1000), many(1000)
   integer :: me, next, before, i, j, got(10), square(4,5), two(2), few(3), pair(2)
   integer(8) :: whole
   real :: fraction
@@ -65,6 +66,19 @@ program transfers
   few = [4, 9, 4]
   got(1:3) = line(few)[next]
   call expect(all(got(1:3) == [40, 90, 40]), 'a reference with a vector subscript')
+
+  ! many elements apart: one call of the layer
+  far = [(4000 * me + i, i = 1, size(far))]
+  order = [(3 * i - mod(i, 2), i = size(order), 1, -1)]
+  sync all
+  many = far(order)[next]
+  call expect(all(many == 4000 * next + order), 'a long vector subscript')
+  many = far(2:3000:3)[next]
+  call expect(all(many == 4000 * next + [(3 * i - 1, i = 1, size(many))]), 'a long stride')
+  sync all
+  far(order)[next] = -order
+  sync all
+  call expect(all(far(order) == -order) .and. all(far(1:3000:3) == 4000 * me + [(i, i = 1, 3000, 3)]), 'long, put')
 
   ! to itself, overlapping
   sync all
