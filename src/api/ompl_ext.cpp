@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "api/call.hpp"
-#include "arch/mpi.hpp"
+#include "arch/libraries/mpi.hpp"
 #include "core/calls/scope.hpp"
 #include "core/data/callbacks.hpp"
 #include "core/data/checks.hpp"

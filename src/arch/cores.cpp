@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "arch/library.hpp"
-#include "arch/symbols.hpp"
+#include "arch/libraries/library.hpp"
+#include "arch/libraries/symbols.hpp"
 #endif
 
 namespace ompl::arch {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "arch/library.hpp"
+#include "arch/libraries/library.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/environment.hpp"
 #include "bootstrap/mpi.hpp"

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "arch/library.hpp"
+#include "arch/libraries/library.hpp"
 #include "bootstrap/pmi1_wire.hpp"
 #include "bootstrap/pmix.hpp"
 #include "util/status.hpp"

@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "arch/mpi.hpp"
+#include "arch/libraries/mpi.hpp"
 #include "util/log.hpp"
 #include "util/status.hpp"
 

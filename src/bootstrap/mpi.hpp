@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "arch/mpi.hpp"
+#include "arch/libraries/mpi.hpp"
 #include "bootstrap/bootstrap.hpp"
 
 namespace ompl::bootstrap {

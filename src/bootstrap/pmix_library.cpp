@@ -8,8 +8,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "arch/library.hpp"
-#include "arch/symbols.hpp"
+#include "arch/libraries/library.hpp"
+#include "arch/libraries/symbols.hpp"
 #include "util/log.hpp"
 #include "util/status.hpp"
 

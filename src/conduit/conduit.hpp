@@ -49,7 +49,7 @@ struct Job {
   int segment_fd = -1;           // its memfd,
   uint64_t segment_offset = 0;   // where it begins in that file, and how long the file is: it may hold
   uint64_t file_length = 0;      // those of other ranks too, which then are mapped beside it
-  uint32_t file_first = 0;       // whose the first one is (arch/mapping.hpp)
+  uint32_t file_first = 0;       // whose the first one is (arch/memory/mapping.hpp)
   uint64_t nonce = 0;            // stands in the segment's header at kNonceOffset
   int wake_fd = -1;              // write end of this rank's wake-up pipe, for ranks that share memory
   int wake_read_fd = -1;         // its read end

@@ -26,7 +26,7 @@ PROGRAM = ""
 
 
 def compile_program(source: Path, build: Path, target: str) -> None:
-    command = [MPI.mpicc, "-O2", "-Wall", "-Wextra", "-DHALO_MPI", f"-I{source.parents[2]}/include"]
+    command = [MPI.mpicc, "-O2", "-Wall", "-Wextra", "-DHALO_MPI", f"-I{source.parents[3]}/include"]
     command += ["-o", target, str(source), f"-L{build}/lib", "-lomnipgas", f"-Wl,-rpath,{build}/lib"]
     subprocess.run(command, timeout=LIMIT_S, check=True)
 
@@ -72,7 +72,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TMPDIR"] = folder  # launchers leave things there when a job is aborted
         PROGRAM = f"{folder}/halo_job"
-        compile_program(Path(__file__).with_name("halo_job.c"), arguments.build, PROGRAM)
+        compile_program(Path(__file__).parent / "programs/halo_job.c", arguments.build, PROGRAM)
         program = unittest.main(argv=sys.argv[:1], verbosity=2, exit=False)
     sys.exit(not program.result.wasSuccessful())
 

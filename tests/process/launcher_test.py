@@ -101,7 +101,7 @@ def remove_orphans(paths: set[Path]) -> None:
 
 
 def compile_ranks(mpicc: str, steps: Path, target: str) -> None:
-    source = str(Path(__file__).with_name("bootstrap_ranks.c"))
+    source = str(Path(__file__).parent / "programs/bootstrap_ranks.c")
     command = [mpicc, "-Wall", "-Wextra", "-DWITH_MPI", "-o", target, source, str(steps)]
     subprocess.run([*command, f"-Wl,-rpath,{steps.parent}"], timeout=LIMIT, check=True)
 

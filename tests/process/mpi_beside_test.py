@@ -37,7 +37,7 @@ PROGRAM = ""
 
 def compile_program(source: Path, target: str) -> None:
     library = ARGUMENTS.build / "lib"
-    include = source.parents[2] / "include"
+    include = source.parents[3] / "include"
     command = [MPI.mpicc, "-O2", "-Wall", "-Wextra", f"-I{include}", "-o", target, str(source)]
     command += [f"-L{library}", "-lomnipgas", f"-Wl,-rpath,{library}", "-lpthread"]
     subprocess.run(command, timeout=LIMIT_S, check=True)
@@ -154,7 +154,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TMPDIR"] = folder  # launchers leave things there when a job is aborted
         PROGRAM = f"{folder}/mpi_beside"
-        compile_program(Path(__file__).with_name("mpi_beside.c"), PROGRAM)
+        compile_program(Path(__file__).parent / "programs/mpi_beside.c", PROGRAM)
         case = "Minute" if ARGUMENTS.minute else "Brief"
         program = unittest.main(argv=sys.argv[:1], defaultTest=case, verbosity=2, exit=False)
     sys.exit(not program.result.wasSuccessful())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Segments lie where equal offsets do not meet in a cache's hash, and only what is allocated of them is dumped.
-#include "arch/mapping.hpp"
+#include "arch/memory/mapping.hpp"
 
 #include <gtest/gtest.h>
 #include <poll.h>

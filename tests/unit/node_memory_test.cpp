@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "arch/life_lock.hpp"
-#include "arch/mapping.hpp"
+#include "arch/memory/mapping.hpp"
 #include "arch/process_files.hpp"
 #include "bootstrap/thread_bootstrap.hpp"
 #include "core/memory/segment.hpp"

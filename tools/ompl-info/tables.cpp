@@ -8,7 +8,7 @@
 #include <string>
 
 #include "arch/machine.hpp"
-#include "arch/process_memory.hpp"
+#include "arch/memory/process_memory.hpp"
 #include "core/memory/segment_header.hpp"
 #include "util/status.hpp"
 #ifdef OMPL_HAVE_VERBS

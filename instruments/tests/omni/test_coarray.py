@@ -8,8 +8,9 @@ from omnipgas_tools.libraries.catalog import MissingError
 from omnipgas_tools.measure import runner
 from omnipgas_tools.measure.rounds import Limits, Progress
 from omnipgas_tools.measure.runner import Contender
-from omnipgas_tools.targets import coarray, targets
-from omnipgas_tools.targets.coarray import MINE, RIVALS, Statement
+from omnipgas_tools.targets import targets
+from omnipgas_tools.targets.clients import coarray
+from omnipgas_tools.targets.clients.coarray import MINE, RIVALS, Statement
 from omnipgas_tools.targets.measurement import Bench
 from omnipgas_tools.targets.target import at_most
 

@@ -8,7 +8,7 @@
 
 #include "model/replay/parameters.hpp"
 #include "model/replay/replay.hpp"
-#include "tests/model/collective_program.hpp"
+#include "tests/model/replay/collective_program.hpp"
 
 namespace {
 

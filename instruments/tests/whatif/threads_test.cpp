@@ -11,7 +11,7 @@
 #include "model/readers/patterns.hpp"
 #include "model/replay/replay.hpp"
 #include "model/writers/report.hpp"
-#include "tests/model/listed_program.hpp"
+#include "tests/model/replay/listed_program.hpp"
 #include "tests/refusal.hpp"
 
 namespace {

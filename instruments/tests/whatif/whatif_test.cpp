@@ -6,7 +6,7 @@
 
 #include "model/readers/patterns.hpp"
 #include "model/whatif/fragmenting.hpp"
-#include "tests/model/listed_program.hpp"
+#include "tests/model/replay/listed_program.hpp"
 #include "tests/refusal.hpp"
 
 namespace {

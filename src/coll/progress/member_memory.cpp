@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "arch/process_memory.hpp"
+#include "arch/memory/process_memory.hpp"
 #include "coll/engine.hpp"
 
 namespace ompl::coll {

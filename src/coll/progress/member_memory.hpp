@@ -32,7 +32,7 @@ class MemberMemory {
   bool offset_of(const std::byte* address, uint64_t length, uint64_t* offset) const;
   [[nodiscard]] std::byte* mapped(const std::byte* address, uint64_t length) const;
 
-  // Copies; 0 or the error (arch/process_memory.hpp).
+  // Copies; 0 or the error (arch/memory/process_memory.hpp).
   int read(void* to, uint64_t address, std::size_t length) const;
   int write(uint64_t address, const void* from, std::size_t length) const;
 

@@ -9,7 +9,7 @@
 #include <functional>
 #include <type_traits>
 
-#include "arch/copy.hpp"
+#include "arch/memory/copy.hpp"
 
 namespace ompl::coll {
 namespace {

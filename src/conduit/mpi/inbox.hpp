@@ -4,7 +4,7 @@
 // come is never completed by MPICH 5.0.2 over UCX.
 #pragma once
 
-#include "arch/mpi_library.hpp"
+#include "arch/libraries/mpi_library.hpp"
 #include "conduit/mpi/wire.hpp"
 
 namespace ompl::conduit::mpi {

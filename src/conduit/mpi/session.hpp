@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "arch/mpi_library.hpp"
+#include "arch/libraries/mpi_library.hpp"
 #include "conduit/conduit.hpp"
 #include "conduit/mpi/inbox.hpp"
 #include "conduit/mpi/liveness_watch.hpp"

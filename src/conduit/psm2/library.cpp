@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "arch/environment.hpp"
-#include "arch/library.hpp"
+#include "arch/libraries/library.hpp"
 #include "arch/signals.hpp"
-#include "arch/symbols.hpp"
+#include "arch/libraries/symbols.hpp"
 #include "util/mutex.hpp"
 #include "util/secret.hpp"
 #include "util/status.hpp"

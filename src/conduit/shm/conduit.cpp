@@ -15,7 +15,7 @@
 
 #include "arch/life_lock.hpp"
 #include "arch/machine.hpp"
-#include "arch/mapping.hpp"
+#include "arch/memory/mapping.hpp"
 #include "arch/process_files.hpp"
 #include "conduit/shm/passing.hpp"
 #include "util/bytes.hpp"

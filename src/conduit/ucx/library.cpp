@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "arch/library.hpp"
-#include "arch/symbols.hpp"
+#include "arch/libraries/library.hpp"
+#include "arch/libraries/symbols.hpp"
 #include "util/status.hpp"
 
 namespace ompl::conduit::ucx {

@@ -3,8 +3,8 @@
 
 #include <dlfcn.h>
 
-#include "arch/library.hpp"
-#include "arch/symbols.hpp"
+#include "arch/libraries/library.hpp"
+#include "arch/libraries/symbols.hpp"
 #include "util/status.hpp"
 
 namespace ompl::conduit::verbs {

@@ -13,7 +13,7 @@
 #include <memory>
 #include <vector>
 
-#include "arch/copy.hpp"
+#include "arch/memory/copy.hpp"
 #include "omnipgas/ompl_ext.h"
 #include "util/status.hpp"
 

@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "arch/cuda.hpp"
+#include "arch/memory/cuda.hpp"
 #include "core/data/handle.hpp"
 
 namespace ompl {

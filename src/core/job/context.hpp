@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "arch/copy.hpp"
+#include "arch/memory/copy.hpp"
 #include "arch/cpu.hpp"
 #include "core/calls/layout.hpp"
 #include "core/job/activity.hpp"

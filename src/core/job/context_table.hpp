@@ -8,7 +8,7 @@
 #include <memory>
 #include <mutex>
 
-#include "arch/device_memory.hpp"
+#include "arch/memory/device_memory.hpp"
 #include "core/job/context.hpp"
 
 namespace ompl {

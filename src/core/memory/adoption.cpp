@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The part of GlobalMemory that takes in memory of the program, which then is a second mapping of the segment's pages.
-#include "arch/adoption.hpp"
+#include "arch/memory/adoption.hpp"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -12,7 +12,7 @@
 #include <new>
 
 #include "arch/cancellation.hpp"
-#include "arch/device_memory.hpp"
+#include "arch/memory/device_memory.hpp"
 #include "arch/system_call.hpp"
 #include "core/memory/global_memory.hpp"
 #include "util/log.hpp"

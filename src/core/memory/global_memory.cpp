@@ -6,7 +6,7 @@
 #include <new>
 
 #include "arch/cancellation.hpp"
-#include "arch/device_memory.hpp"
+#include "arch/memory/device_memory.hpp"
 #include "util/status.hpp"
 
 namespace ompl {

@@ -13,7 +13,7 @@
 #include <numeric>
 #include <utility>
 
-#include "arch/mapping.hpp"
+#include "arch/memory/mapping.hpp"
 #include "arch/process_files.hpp"
 #include "util/bytes.hpp"
 #include "util/log.hpp"

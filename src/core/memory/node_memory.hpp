@@ -27,7 +27,7 @@ struct SegmentPlace {
   uint64_t offset = 0;  // of the segment's first byte
   uint64_t length = 0;  // of the file
   uint32_t first =
-      0;  // its first rank, counted among those of the node: where it is mapped (arch/mapping.hpp)
+      0;  // its first rank, counted among those of the node: where it is mapped (arch/memory/mapping.hpp)
 };
 
 // A rank in the table.

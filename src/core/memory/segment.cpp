@@ -17,7 +17,7 @@
 #include "arch/file_turn.hpp"
 #include "arch/life_lock.hpp"
 #include "arch/machine.hpp"
-#include "arch/mapping.hpp"
+#include "arch/memory/mapping.hpp"
 #include "arch/system_call.hpp"
 #include "util/log.hpp"
 #include "util/status.hpp"

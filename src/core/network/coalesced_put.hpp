@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "arch/copy.hpp"
+#include "arch/memory/copy.hpp"
 
 namespace ompl {
 

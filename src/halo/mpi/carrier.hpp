@@ -7,13 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "arch/mpi_library.hpp"
+#include "arch/libraries/mpi_library.hpp"
 #include "halo/mpi/mpi.hpp"
 #include "util/status.hpp"
 
 namespace ompl::halo {
 
-// The functions of MPI that exchanges call besides those of arch/mpi_library.hpp.
+// The functions of MPI that exchanges call besides those of arch/libraries/mpi_library.hpp.
 template <class Handle>
 struct Functions : arch::MpiLibrary<Handle> {
   using Receive = int(void*, int, Handle, int, int, Handle, Handle*);

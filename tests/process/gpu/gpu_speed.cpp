@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "../ranks_worker.hpp"
+#include "../programs/ranks_worker.hpp"
 #include "cuda_driver.hpp"
 
 namespace {

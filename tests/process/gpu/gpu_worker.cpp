@@ -11,7 +11,7 @@
 
 #include <omnipgas/ompl_memory.h>
 
-#include "../ranks_worker.hpp"
+#include "../programs/ranks_worker.hpp"
 #include "cuda_driver.hpp"
 
 void gpu_contexts(Cuda& cuda);

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "arch/library.hpp"
+#include "arch/libraries/library.hpp"
 #include "check/check.hpp"
 #include "conduit/registry.hpp"
 #include "omnipgas/ompl.h"

@@ -6,7 +6,7 @@
 #include <array>
 #include <sstream>
 
-#include "arch/library.hpp"
+#include "arch/libraries/library.hpp"
 #include "check/check.hpp"
 #include "check/conduits.hpp"
 #include "util/status.hpp"

@@ -11,7 +11,7 @@
 #include <cerrno>
 
 #include "arch/futex.hpp"
-#include "arch/process_memory.hpp"
+#include "arch/memory/process_memory.hpp"
 #include "arch/system_call.hpp"
 #include "check/check.hpp"
 #include "check/status_file.hpp"

@@ -16,15 +16,12 @@ from omnipgas_tools.measure import results
 from omnipgas_tools.targets import (
     accuracy,
     checkout,
-    cholesky,
-    coarray,
     comparison,
     conduits,
     halo,
     halo_overlap,
     layer,
     network,
-    openshmem,
     overlap,
     progress,
     replay,
@@ -33,10 +30,10 @@ from omnipgas_tools.targets import (
     sockets,
     solver,
     start_up,
-    tasks,
     tracing,
     tuner,
 )  # fmt: skip
+from omnipgas_tools.targets.clients import cholesky, coarray, openshmem, tasks
 from omnipgas_tools.targets.measurement import Bench, Group, Measurement
 from omnipgas_tools.targets.target import Target, at_least, at_most
 

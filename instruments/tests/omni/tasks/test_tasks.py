@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from commands import refusal
 from omnipgas_tools.libraries import catalog
-from omnipgas_tools.targets import targets, tasks
+from omnipgas_tools.targets import targets
+from omnipgas_tools.targets.clients import tasks
 from omnipgas_tools.targets.target import at_most
 from omnipgas_tools.tasks import bounds, plan
 from omnipgas_tools.tasks.bounds import Bounds, Point, exactly

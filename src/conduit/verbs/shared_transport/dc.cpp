@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "arch/library.hpp"
-#include "arch/symbols.hpp"
+#include "arch/libraries/library.hpp"
+#include "arch/libraries/symbols.hpp"
 #include "conduit/verbs/link.hpp"
 #include "conduit/verbs/resources.hpp"
 #include "util/secret.hpp"

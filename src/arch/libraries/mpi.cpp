@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "arch/mpi.hpp"
+#include "arch/libraries/mpi.hpp"
 
 #include <array>
 #include <atomic>
 #include <cstring>
 #include <string_view>
 
-#include "arch/library.hpp"
-#include "arch/mpi_library.hpp"
+#include "arch/libraries/library.hpp"
+#include "arch/libraries/mpi_library.hpp"
 
 namespace ompl::arch {
 namespace {

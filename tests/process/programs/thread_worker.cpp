@@ -16,7 +16,7 @@
 #include <string>
 #include <thread>
 
-#include "process/ranks_worker.hpp"
+#include "process/programs/ranks_worker.hpp"
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "api/process.hpp"
-#include "arch/process_memory.hpp"
+#include "arch/memory/process_memory.hpp"
 #include "coll/engine.hpp"
 #include "conformance/coll_job.hpp"
 #include "conformance/conformance.hpp"

@@ -14,7 +14,7 @@ from omnipgas_tools.measure.rounds import Limits
 from omnipgas_tools.measure.runner import Contender
 from omnipgas_tools.measure.worker import Worker, WorkerError
 
-from .common import alive, built, children, idle_for_a_second
+from ..common import alive, built, children, idle_for_a_second
 
 SHORT = Limits(rounds=2, min_rounds=2, seconds=0.005, timeout=60)
 

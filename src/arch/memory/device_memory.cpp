@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "arch/device_memory.hpp"
+#include "arch/memory/device_memory.hpp"
 
 #include <dlfcn.h>
 
 #include <string>
 #include <string_view>
 
-#include "arch/library.hpp"
-#include "arch/symbols.hpp"
+#include "arch/libraries/library.hpp"
+#include "arch/libraries/symbols.hpp"
 
 namespace ompl::arch {
 namespace {

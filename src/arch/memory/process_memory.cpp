@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "arch/process_memory.hpp"
+#include "arch/memory/process_memory.hpp"
 
 #include <fcntl.h>
 #include <sys/uio.h>

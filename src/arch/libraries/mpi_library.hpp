@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string>
 
-#include "arch/mpi.hpp"
+#include "arch/libraries/mpi.hpp"
 
 namespace ompl::arch {
 

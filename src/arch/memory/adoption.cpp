@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "arch/adoption.hpp"
+#include "arch/memory/adoption.hpp"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>

@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "process/ranks_worker.hpp"
+#include "process/programs/ranks_worker.hpp"
 
 namespace {
 

@@ -8,7 +8,7 @@ import pytest
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.libraries.state import state_of
 
-from .common import compiled_against
+from ..common import compiled_against
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "arch/copy.hpp"
+#include "arch/memory/copy.hpp"
 
 namespace ompl::arch {
 

@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "process/ranks_worker.hpp"
+#include "process/programs/ranks_worker.hpp"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "arch/library.hpp"
+#include "arch/libraries/library.hpp"
 
 #include <dlfcn.h>
 #include <link.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "arch/cuda.hpp"
+#include "arch/memory/cuda.hpp"
 
 #include <dlfcn.h>
 
 #include <string>
 
-#include "arch/library.hpp"
-#include "arch/symbols.hpp"
+#include "arch/libraries/library.hpp"
+#include "arch/libraries/symbols.hpp"
 
 namespace ompl::arch {
 namespace {

@@ -10,8 +10,8 @@ from omnipgas_tools.commands import libs
 from omnipgas_tools.libraries import catalog
 from typer.testing import CliRunner
 
-from .common import omni
-from .test_cli import mocks
+from ..common import omni
+from ..test_cli import mocks
 
 __all__ = ["mocks"]  # a fixture
 

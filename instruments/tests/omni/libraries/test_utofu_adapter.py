@@ -10,7 +10,7 @@ from omnipgas_tools.measure import memory, runner
 from omnipgas_tools.measure.rounds import Limits
 from omnipgas_tools.measure.runner import Contender
 
-from .common import built, children, compiled_against
+from ..common import built, children, compiled_against
 
 SHORT = Limits(rounds=1, min_rounds=1, seconds=0.002, timeout=60)
 SIZES = [4, 32, 33, 4096]  # on both sides of what travels in a command

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "arch/mapping.hpp"
+#include "arch/memory/mapping.hpp"
 
 #include <sys/mman.h>
 
