@@ -4,9 +4,9 @@
 compare_hosts.py [--note TEXT] [--folder FOLDER] [--omni PROGRAM] [-- OPTION of omni...]
 
 Both hosts are network namespaces of this machine, so it needs root. Runs `omni pingpong` and `omni rate`, each of which
-goes on with what an earlier run has left in build/results/hosts, and writes docs/results/hosts.md and the result files
-beside it. With all sizes and six starts of each job it takes hours; `-- --quick` takes minutes. What stands behind `--`
-goes to both commands.
+goes on with what an earlier run has left in build/results/hosts, and writes a page hosts.md and the result files beside
+those that are published. With all sizes and six starts of each job it takes hours; `-- --quick` takes minutes. What
+stands behind `--` goes to both commands.
 """
 
 import argparse

@@ -24,11 +24,11 @@ PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 LINT = ("invalid-url", "no-documentation", "spelling-error", "no-manual-page-for-binary", "unstripped-binary")
 
 
-def run(*command: str | Path, status: int | None = 0, **where: Path) -> str:
+def run(*command: str | Path, status: int | None = 0, cwd: Path | None = None) -> str:
     """What a command prints; another exit status than `status` ends the test."""
     done = subprocess.run(
         [str(word) for word in command], timeout=LIMIT_S, check=False, text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, env=os.environ | {"PATH": PATH}, **where,
+        stderr=subprocess.STDOUT, env=os.environ | {"PATH": PATH}, cwd=cwd,
     )  # fmt: skip
     if status is not None and done.returncode != status:
         sys.exit(f"FAILED: {' '.join(map(str, command))}: exit status {done.returncode}\n{done.stdout[-4000:]}")

@@ -233,7 +233,8 @@ std::string said_by(const std::string& command) {
 TEST_F(Ranks, Flooded) {
   const char* const flood = std::getenv("HOSTS_FLOOD");
   ASSERT_NE(flood, nullptr);
-  const std::string ports = exchange(said_by("ss -Htln | awk '{sub(/.*:/, \"\", $4); printf \"%s \", $4}'"));
+  const std::string ports =
+      exchange(said_by("ss -Htln | awk '{sub(/.*:/, \"\", $4); printf \"%s \", $4}'"));
   ASSERT_FALSE(ports.empty());
   const std::string there = "10.77.0." + std::to_string(other + 1);
   ASSERT_EQ(std::system(("python3 " + std::string(flood) + " " + there + " " + ports).c_str()), 0);

@@ -19,7 +19,8 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).resolve().parents[3] / "tests/net")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.append(str(Path(__file__).resolve().parents[3] / "tests/net"))
 import launchers
 import network
 import suites

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""times.py BUILD [--other NAME OSHCC OSHRUN]...: barriers, reductions, puts, gets and atomics of this OpenSHMEM, beside others.
+"""times.py BUILD [--other NAME OSHCC OSHRUN]...: barriers, reductions, puts, gets and atomics of this OpenSHMEM, beside
+others.
 
-OSHCC and OSHRUN are commands, with their options: --other debian oshcc "oshrun --oversubscribe --bind-to none". Each round
-runs all libraries, in turn; a ratio is that of one round, this library's time over the other's. The median is given with
-its interval of 95 % (bootstrap). Variables, as OMPL_CONDUITS, are those of the caller.
+OSHCC and OSHRUN are commands, with their options: --other debian oshcc "oshrun --oversubscribe --bind-to none". Each
+round runs all libraries, in turn; a ratio is that of one round, this library's time over the other's. The median is
+given with its interval of 95 % (bootstrap). Variables, as OMPL_CONDUITS, are those of the caller.
 """
 
 import argparse
@@ -36,7 +37,9 @@ def run(command: list[str]) -> str:
 
 def once(launch: str, program: Path, pes: int, seconds: float) -> Times:
     """The program's lines."""
-    words = (line.split() for line in run([*shlex.split(launch), "-n", str(pes), str(program), str(seconds)]).splitlines())
+    words = (
+        line.split() for line in run([*shlex.split(launch), "-n", str(pes), str(program), str(seconds)]).splitlines()
+    )
     return {each[0]: float(each[1]) for each in words if len(each) == 2}
 
 

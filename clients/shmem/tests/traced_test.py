@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""omni model trace of an OpenSHMEM program: what is recorded, also of what <shmem.h> compiles into programs, and what it is
-predicted to take."""
+"""omni model trace of an OpenSHMEM program: what is recorded, also of what <shmem.h> compiles into programs, and what
+it is predicted to take."""
 
 import json
 from collections import Counter
@@ -45,7 +45,9 @@ int main(void) {
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("traced")
     (made / "program.c").write_text(PROGRAM)
-    commands.run(BUILD / "bin/oshcc", "-O2", f"-DROUNDS={ROUNDS}", made / "program.c", "-o", made / "program", check=True)
+    commands.run(
+        BUILD / "bin/oshcc", "-O2", f"-DROUNDS={ROUNDS}", made / "program.c", "-o", made / "program", check=True
+    )
     launch = (BUILD / "bin/oshrun", "-n", "2", made / "program")
     done = commands.omni("model", "trace", "-o", made / "out", "--", *launch)
     assert done.returncode == 0, done.stdout + done.stderr

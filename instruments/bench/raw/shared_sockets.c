@@ -83,7 +83,8 @@ const char* channel_transport(const baseline_channel* at) {
 static void arrived(const struct head* head) {
   if (!head->flag) return;
   char* segment = channels[head->thread]->segment;
-  atomic_fetch_add_explicit((_Atomic uint32_t*)(void*)(segment + (size_t)4 * head->flag), 1, memory_order_release);
+  atomic_fetch_add_explicit((_Atomic uint32_t*)(void*)(segment + (size_t)4 * head->flag), 1,
+                            memory_order_release);
   atomic_thread_fence(memory_order_seq_cst);
   if (atomic_load_explicit(&sleepers, memory_order_relaxed)) abort();
 }

@@ -17,7 +17,7 @@ import typer.main
 from commands import unframed
 from omnipgas_tools import __version__, cli
 from omnipgas_tools.libraries import catalog
-from omnipgas_tools.measure import session
+from omnipgas_tools.measure import results, session
 from omnipgas_tools.model import tracers
 from omnipgas_tools.model.build_tracers import Tracer
 from typer.testing import CliRunner
@@ -92,7 +92,7 @@ def test_a_full_disk_is_one_line() -> None:
 
 def test_a_busy_machine_is_one_warning_before_measuring(mocks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert session.busy(0.9, 2) == ""
-    monkeypatch.setattr(session.results, "machine", lambda: {"load": 7.5, "cores": 2})
+    monkeypatch.setattr(results, "machine", lambda: {"load": 7.5, "cores": 2})
     monkeypatch.setenv("OMNI_BUILD_DIR", str(mocks))
     shown = CliRunner().invoke(cli.app, ["pingpong", "--libs", "absent"], prog_name="omni").output
     assert shown.count("Warning: load 7.5 on 2 cores. Do not trust") == 1

@@ -32,7 +32,7 @@ def test_it_publishes_and_goes_on(tmp_path: Path) -> None:
         done = subprocess.run(line, check=True, timeout=LIMIT, capture_output=True, text=True)
         said[turn] = " ".join(done.stderr.split())
     assert "were kept" not in said[0] and said[1].count("were kept") == 2  # the second one measures nothing anew
-    page = (tmp_path / "docs/hosts.md").read_text()
+    page = (tmp_path / "docs" / "hosts.md").read_text()
     assert "A test." in page and "| `ompl sockets` |" in page and "| `sockets sockets` |" in page
     assert "put + flag, 8 B, million that arrive a second" in page
     assert all(len(row) <= 120 for row in page.splitlines() if not row.startswith("|"))

@@ -106,7 +106,8 @@ Post Psm2Endpoint::get(uint32_t rank, void* target, uint64_t offset, std::size_t
   operation->length = length;
   operation->ticket = link->window.next();
   answer = send(*link, {head_for(link->theirs, kGet), offset, gets.number_of(*operation), length}, 4);
-  if (is_posted(answer)) answer.state = Post::State::pending;  // else the link has failed, and with it its gets
+  if (is_posted(answer))
+    answer.state = Post::State::pending;  // else the link has failed, and with it its gets
   return answer;
 }
 

@@ -16,8 +16,8 @@
 
 #include "arch/environment.hpp"
 #include "arch/libraries/library.hpp"
-#include "arch/signals.hpp"
 #include "arch/libraries/symbols.hpp"
+#include "arch/signals.hpp"
 #include "util/mutex.hpp"
 #include "util/secret.hpp"
 #include "util/status.hpp"
@@ -173,9 +173,10 @@ int Library::open_alone(Devices devices, const PsmUuid& key, PsmOpened* opened) 
   options.affinity = 0;
   if (error == kPsmOk) error = ep_open(key.data(), &options, &made.endpoint, &made.number);
   if (error == kPsmTooManyEndpoints)
-    return fail(OMPL_ERR_UNSUPPORTED,
-                "this PSM2 opens one endpoint in a process (another user of PSM2 initialised it, or it is "
-                "old): set OMPL_ENDPOINTS=1, or PSM2_MULTI_EP=1");
+    return fail(
+        OMPL_ERR_UNSUPPORTED,
+        "this PSM2 opens one endpoint in a process (another user of PSM2 initialised it, or it is "
+        "old): set OMPL_ENDPOINTS=1, or PSM2_MULTI_EP=1");
   if (error != kPsmOk)
     return fail(OMPL_ERR_UNSUPPORTED, "PSM2 cannot open an endpoint: {}", text_of(error));
   error_register_handler(made.endpoint, keep_error);

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "arch/memory/copy.hpp"
 #include "arch/cpu.hpp"
+#include "arch/memory/copy.hpp"
 #include "core/calls/layout.hpp"
 #include "core/job/activity.hpp"
 #include "core/memory/allocation.hpp"

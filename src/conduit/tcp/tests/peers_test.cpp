@@ -84,7 +84,8 @@ class TcpPeers : public testing::Test {
     for (;;) {
       Socket socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!socket.is_open()) break;
-      asking_.push_back({.socket = std::move(socket), .greeting = {}, .answer = {}, .confirmation = {}});
+      asking_.push_back(
+          {.socket = std::move(socket), .greeting = {}, .answer = {}, .confirmation = {}});
     }
     std::erase_if(asking_, [this](Peer& one) { return !is_waiting(one); });
   }

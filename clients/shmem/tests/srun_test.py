@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""slurm_test.py BUILD: oshrun starts PEs by Slurm's srun, on one node and on two. Skipped where there is no Slurm."""
+"""srun_test.py BUILD: oshrun starts PEs by Slurm's srun, on one node and on two. Skipped where there is no Slurm."""
 
 import re
 import signal
@@ -49,7 +49,9 @@ class Srun(Jobs):
         self.assert_all_came(said)
 
     def test_a_status_ends_the_job(self) -> None:
-        (self.folder / "exits.c").write_text("#include <shmem.h>\nint main(void) { shmem_init(); shmem_global_exit(3); }")
+        (self.folder / "exits.c").write_text(
+            "#include <shmem.h>\nint main(void) { shmem_init(); shmem_global_exit(3); }"
+        )
         made = self.run_tool("oshcc", "exits.c", "-o", "exits")
         self.assertEqual(made.returncode, 0, made.stdout)
         oshrun = str(self.build / "bin/oshrun")
