@@ -38,8 +38,9 @@ TOPICS = (
     ),
     Topic(
         "hosts", "Between hosts over TCP", ("tcp", "ofi", "ucx", "sleeper", "cores16"),
-        "8 bytes and their flag over the layer's own sockets take"
-        " {put+flag, TCP between namespaces, 1 thread, 8 B, of the baseline} of the baseline's time; seven threads keep"
+        "8 bytes and their flag over the layer's own sockets, of the time of bare sockets:"
+        " {put+flag, TCP between namespaces, 1 thread, 8 B, of the baseline}. A connected peer takes"
+        " {memory of a rank for each of 1000 connected peers} of a rank's memory. Seven threads keep"
         " {8 threads, 1 slot, TCP between namespaces, one asleep for 10 s: rate of the others} of their rate on an"
         " endpoint that they share with a thread asleep.",
     ),

@@ -3,6 +3,7 @@
 beside all libraries that go over TCP there, and what threads cost that share a process or its endpoints."""
 
 import re
+import resource
 import statistics
 import time
 from collections.abc import Iterator, Sequence
@@ -155,15 +156,17 @@ def start_up(bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:
     with network.some_hosts(HOSTS, RANKS) as hosts:
         launcher, program = (bench.build / "bin" / name for name in ("omplrun", "ompl_bench_hello"))
         job = [*hosts.launch, launcher, "-n", RANKS, *hosts.enter, program]
-        seconds = []
+        seconds, processor = [], []
         for _ in range(STARTS):
-            begin = time.monotonic()
+            begin, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
             said = output(job, LIMIT_S, None, **conduits)
             seconds.append(time.monotonic() - begin)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            processor.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
             if said.count(f"of {RANKS}, private") != RANKS:
                 raise NotMeasuredError(f"a rank said nothing: {said[-200:]}")
-    spread = f"{min(seconds):.2f} to {max(seconds):.2f} s in {STARTS} starts, {catalog.cores()} cores"
-    yield targets[0].found(statistics.median(seconds), spread)
+    spread = f"{min(seconds):.2f} to {max(seconds):.2f} s in {STARTS} starts; on {catalog.cores()} cores, of which"
+    yield targets[0].found(statistics.median(seconds), f"{spread} they use {statistics.median(processor):.2f} s")
 
 
 def measurements() -> Iterator[Measurement]:
