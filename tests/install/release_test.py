@@ -58,6 +58,28 @@ def commit(tree: Path) -> None:
     run(tree, "git", "-c", "core.hooksPath=/dev/null", "commit", "-q", "-m", "release: a copy of the tree")
 
 
+def made_ready(tree: Path) -> None:
+    """What people do before a release: changes get its heading, and the binary interface is described anew."""
+    changes = tree / "CHANGELOG.md"
+    changes.write_text(changes.read_text().replace("## Unreleased", f"## {contract.version()} (2027-01-31)"))
+    described = tree / "packaging/abi/libomnipgas.abi"
+    described.write_text(described.read_text() + "".join(f"<!-- '{name}' -->\n" for name in contract.promised()))
+    commit(tree)
+
+
+def unready(tree: Path) -> None:
+    """Changes without a version, and functions that are not described, are named."""
+    for name, old, new, said in (
+        ("CHANGELOG.md", "### Added", "## Unreleased\n\n### Added", "CHANGELOG.md: a section is unreleased"),
+        ("packaging/abi/libomnipgas.abi", "'ompl_put'", "'ompl_x'", "libomnipgas.abi: lacks ompl_put and 0 more"),
+    ):
+        path = tree / name
+        text = path.read_text()
+        path.write_text(text.replace(old, new))
+        expect(said in run(tree, "scripts/release.py", "check", status=1), f"{said} is said")
+        path.write_text(text)
+
+
 def dry_run(tree: Path, out: Path) -> None:
     """What is published without the packages."""
     version = contract.version()
@@ -108,7 +130,9 @@ def main() -> int:
         tree = Path(folder, "tree")
         tree.mkdir()
         copied(tree)
+        made_ready(tree)
         expect(run(tree, "scripts/release.py", "check").startswith("0 faults"), "the tree is ready for a release")
+        unready(tree)
         dry_run(tree, Path(folder, "out"))
         stated(tree)
     return 0

@@ -119,6 +119,7 @@ def main(folder: Path) -> int:
         site = Site(browser, folder)
         for name in PAGES:
             site.check(name)
+            print(f"{name}: looked at", flush=True)
         site.search("ompl_put")
         browser.close()
     print(*site.faults, f"{len(PAGES)} pages in two colours and two widths: {len(site.faults)} faults", sep="\n")
