@@ -5,6 +5,7 @@ was. And workers that misbehave."""
 import json
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,30 @@ def test_a_start_in_which_nothing_can_be_told_is_not_the_last(monkeypatch: pytes
     monkeypatch.setattr(f"{measure.__module__}.STARTS", STARTS - 1)
     with pytest.raises(DataError, match="nothing can be told"):
         measured(name, "send")
+
+
+def test_the_fresh_ping_pong_is_of_starts_of_its_own_between_those_of_the_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[str]] = []
+
+    class Watched(Worker):
+        def __init__(self, *how: Any) -> None:
+            super().__init__(*how)
+            self.asked: list[str] = []
+            seen.append(self.asked)
+
+        def roundtrip(self, op: str, size: int, *how: Any, **more: bool) -> dict[int, Any]:
+            self.asked.append(str(size))
+            return super().roundtrip(op, size, *how, **more)
+
+    monkeypatch.setattr(f"{measure.__module__}.Worker", Watched)
+    plan = replace(SHORT, launches=2, rounds=4)
+    m = measure(library("ompl"), "put", plan, Progress()).measurements
+    later = seen[1:]  # behind the exploration
+    assert len(later) == 2 * plan.launches
+    assert m.fresh and not set(m.fresh) & set(map(str, m.lengths))
+    for fitted, fresh in zip(later[::2], later[1::2], strict=True):
+        assert set(fitted) <= set(map(str, m.lengths))
+        assert set(fresh) == set(m.fresh)
 
 
 @pytest.mark.parametrize("operation", ["put", "get", "word"])

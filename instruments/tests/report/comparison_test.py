@@ -40,8 +40,8 @@ def page(measured: list[Path]) -> Path:
 def series(page: Any, section: str) -> list[list[str]]:
     """The lines of each figure of a section that have a point."""
     found: list[list[str]] = page.evaluate(
-        """(id) => [...document.querySelectorAll(`#${id} svg`)].map((figure) =>
-          [...figure.querySelectorAll("g[data-series]")].filter((line) => line.querySelector("circle"))
+        """(id) => [...document.querySelectorAll(`#${id} figure > svg`)].map((figure) =>
+          [...figure.querySelectorAll("g[data-series]")].filter((line) => line.querySelector(".mark"))
             .map((line) => line.dataset.series))""",
         section,
     )
@@ -53,7 +53,7 @@ def test_every_figure_is_drawn_and_the_legend_toggles(opened: Any, page: Path) -
     assert series(shown, "latency") == series(shown, "bandwidth") == [KEYS, KEYS]
     assert series(shown, "rate") == [["raw put", "ompl put"]]
     assert series(shown, "scaling") == [["1 threads", "2 threads"], ["1 processes", "2 processes"]]
-    line = shown.locator("#latency svg").first.locator("g[data-series='ompl put'] path")
+    line = shown.locator("#latency svg").first.locator("g[data-series='ompl put'] path.line")
     assert line.bounding_box()["width"] > 0
     button = shown.locator("#legend button[data-value='ompl put']")
     button.click()
@@ -68,7 +68,7 @@ def test_threads_and_sizes_are_chosen(opened: Any, page: Path) -> None:
     shown = opened(page).page
     shown.locator("#threads button[data-value='2']").click()
     assert series(shown, "latency") == [KEYS]
-    points = shown.locator("#bandwidth svg g[data-series='raw put'] circle")
+    points = shown.locator("#bandwidth svg g[data-series='raw put'] .mark")
     assert points.count() == 3
     shown.locator("#smallest").select_option("4096")
     assert points.count() == 2
@@ -97,13 +97,56 @@ def test_what_a_peer_costs_is_in_a_table(opened: Any, page: Path, measured: list
     assert cells[2].endswith("MiB of 3") and cells[3].endswith("KiB")
 
 
-def test_those_whose_intervals_overlap_are_tied(opened: Any, page: Path) -> None:
+def test_those_whose_intervals_overlap_and_that_are_near_are_tied(opened: Any, page: Path) -> None:
     tied = """() => {
       const row = (library, y, low, high) =>
         ({library, op: "put", size: 8, latency_us: {slowest_thread_mean: y}, interval: {low, high}});
-      return winnersOf([row("b", 2, 1.4, 3), row("a", 1, .5, 1.5), row("c", 3, 1.6, 4)]).map((one) => one.key);
+      const rows = [row("b", 1.05, 1.02, 3), row("a", 1, .5, 1.5), row("c", 3, 1.6, 4), row("d", 2, 1.4, 4)];
+      const {tied, wide} = winnersOf(rows);
+      return [tied.map((one) => one.key), wide];
     }"""
-    assert opened(page).page.evaluate(tied) == ["a put", "b put"]
+    assert opened(page).page.evaluate(tied) == [["a put", "b put"], 1]
+
+
+@pytest.fixture(scope="module")
+def many(measured: list[Path]) -> Path:
+    """A page of many libraries, made of one."""
+    content = json.loads(measured[0].read_text())
+    rows = [row for row in content["results"] if row["library"] == "raw" and row["status"] == "ok"]
+    for number in range(18):
+        name = f"library-{number:02}"
+        content["command"]["libraries"][f"{name}, 1"] = next(iter(content["command"]["libraries"].values()))
+        for row in rows:
+            mean = row["latency_us"]["slowest_thread_mean"] * (2 + number)
+            latency = row["latency_us"] | {"slowest_thread_mean": mean}
+            content["results"].append(row | {"library": name, "latency_us": latency})
+    path = measured[0].with_name("many.json")
+    path.write_text(json.dumps(content))
+    common.command("report", path, "-o", path.with_suffix(".html"), check=True)
+    return path.with_suffix(".html")
+
+
+def test_of_many_libraries_eight_are_drawn_at_first_and_none_looks_like_another(opened: Any, many: Path) -> None:
+    shown = opened(many).page
+    assert all(len(lines) <= 8 for lines in series(shown, "latency"))
+    assert "ompl put" in series(shown, "latency")[0]
+    looks = shown.locator("#legend button svg").evaluate_all("all => all.map((one) => one.innerHTML)")
+    assert len(looks) == len(set(looks)) > 16
+    button = shown.locator("#legend button[data-value='library-17 put']")
+    assert button.get_attribute("aria-pressed") == "false"
+    button.click()
+    assert "library-17 put" in series(shown, "latency")[0]
+
+
+def test_the_page_says_first_what_it_found(opened: Any, page: Path) -> None:
+    said = opened(page).page.locator("#conclusion").inner_text()
+    assert re.match(r"Lowest latency one way: with 1 thread a rank, 8 B .*put \([\d.]+ µs\), 64 KiB ", said), said
+
+
+def test_a_page_fits_on_a_phone(opened: Any, many: Path) -> None:
+    shown = opened(many).page
+    shown.set_viewport_size({"width": 420, "height": 800})
+    assert shown.evaluate("document.documentElement.scrollWidth") <= 420
 
 
 def test_two_files_side_by_side(opened: Any, measured: list[Path]) -> None:

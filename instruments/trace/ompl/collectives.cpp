@@ -72,7 +72,7 @@ uint32_t define(ompl_team* team, Kind made_by) {
   definition.size = known.size;
   definition.rank = known.rank;
   definition.parent = 1;
-  definition.members = (known.size + Ids::kMost - 1) / Ids::kMost;
+  definition.members = static_cast<uint32_t>((known.size + Ids::kMost - 1) / Ids::kMost);
   definition.kind = Kind::kCommunicator;
   definition.made_by = made_by;
   tracer.definitions.append(definition);

@@ -2,6 +2,7 @@
 """Measures the round trips from which parameters are fitted: every length with and without computation, in shuffled
 order within each round, so that the machine's drift hits all alike; the worker is started anew several times."""
 
+import math
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ AGREE = 3  # blocks that must say the same of whether sends of a length wait: ei
 SENDS = 9  # of each
 SEARCHES = 5  # for S, until it is confirmed
 STARTS = 3  # of the ranks, until a search succeeds: where they were put stays bad or good
-FRESH = 7  # rounds of the ping-pong that models are held against
+FRESH = 12  # rounds of the ping-pong that models are held against
 PILOT = 3  # rounds before the lengths are chosen
 HIDES = 3.0  # computation, as a multiple of the round trip; and seconds more:
 SHORTEST = 2e-6  # so little that a receiver that waits for it does not fall asleep
@@ -77,7 +78,6 @@ def measure(found: Found, operation: str, plan: Plan, progress: Progress) -> Out
             hello, command, environment = worker.hello[0], worker.command_line, worker.environment
             break
     campaign.rounds()
-    campaign.check_afresh()
     return Outcome(campaign.measurements(), hello, command, environment)
 
 
@@ -180,7 +180,8 @@ class _Campaign:
     # ---- the rounds
 
     def rounds(self) -> None:
-        """All of them, the worker started anew for each part."""
+        """All of them, the worker started anew for each part, and behind each part again for fresh round trips: starts
+        and hours differ by more than models err."""
         parts = np.array_split(np.arange(self.plan.rounds), self.plan.launches)
         for part in parts:
             with self.worker() as worker:
@@ -188,6 +189,7 @@ class _Campaign:
                     self.say(f"round {number + 1} of {self.plan.rounds}")
                     self.round(worker, int(number))
                     self.progress.done()
+            self.check_afresh()
 
     def round(self, worker: Worker, number: int) -> None:
         """Each length once, in shuffled order."""
@@ -224,7 +226,7 @@ class _Campaign:
         with self.worker() as worker:
             for k in between:
                 self.expected[k] = self.base(worker, k) / 1e9
-            for _ in range(FRESH):
+            for _ in range(math.ceil(FRESH / self.plan.launches)):
                 for k in self.order.sample(between, len(between)):
                     self.fresh.setdefault(str(k), []).append(self.base(worker, k))
 

@@ -27,7 +27,27 @@ function logTicks(low, high) {
   return out;
 }
 
-// series: [{key, color, dash, points: [{x, y, low, high}]}]; options: {title, x, y, sizes: whether x are sizes}.
+// Marks of points, for those who cannot tell the colours apart: each a path around its point.
+const R = 3.4;  // half a mark's size
+const polygon = (...corners) => (x, y) => `M${corners.map(([a, b]) => `${(x + a * R).toFixed(1)} ${(y + b * R).toFixed(1)}`).join("L")}Z`;
+const MARKS = [
+  (x, y) => `M${(x - R).toFixed(1)} ${y.toFixed(1)}a${R} ${R} 0 1 0 ${2 * R} 0a${R} ${R} 0 1 0 ${-2 * R} 0Z`,
+  polygon([-.9, -.9], [.9, -.9], [.9, .9], [-.9, .9]),
+  polygon([0, -1.2], [1.1, .8], [-1.1, .8]),
+  polygon([0, -1.3], [1.3, 0], [0, 1.3], [-1.3, 0]),
+  polygon([-1.1, -.8], [1.1, -.8], [0, 1.2]),
+  polygon([-.4, -1.2], [.4, -1.2], [.4, -.4], [1.2, -.4], [1.2, .4], [.4, .4], [.4, 1.2], [-.4, 1.2], [-.4, .4], [-1.2, .4],
+    [-1.2, -.4], [-.4, -.4]),
+  polygon([-1.2, -1.2], [0, -.5], [1.2, -1.2], [.5, 0], [1.2, 1.2], [0, .5], [-1.2, 1.2], [-.5, 0]),
+  polygon([-1.3, -.6], [1.3, -.6], [1.3, .6], [-1.3, .6]),
+];
+
+// A line and its mark, for a legend.
+const sample = (one) => svg("svg", {class: "sample", viewBox: "0 0 30 12", "aria-hidden": "true"},
+  svg("path", {class: "line", d: "M1 6L29 6", stroke: one.color, "stroke-dasharray": one.dash ?? "none"}),
+  svg("path", {d: MARKS[one.mark](15, 6), fill: one.color}));
+
+// series: [{key, color, dash, mark, points: [{x, y, low, high}]}]; options: {title, x, y, sizes: whether x are sizes}.
 function chart(series, options) {
   const points = series.flatMap((one) => one.points);
   const figure = element("figure", {}, element("figcaption", {}, options.title));
@@ -67,7 +87,7 @@ function drawn(one, across, up, options) {
       {class: "interval", x1: across(p.x), x2: across(p.x), y1: up(p.low), y2: up(p.high), stroke: one.color}));
     const interval = p.low === undefined ? "" : `, 95 % interval ${figureText(p.low)} to ${figureText(p.high)}`;
     const at = options.sizes ? sizeText(p.x) : `${p.x}`;
-    group.append(svg("circle", {cx: across(p.x), cy: up(p.y), r: 3, fill: one.color},
+    group.append(svg("path", {class: "mark", d: MARKS[one.mark](across(p.x), up(p.y)), fill: one.color},
       svg("title", {}, `${one.key}, ${at}: ${figureText(p.y)}${interval}`)));
   }
   return group;

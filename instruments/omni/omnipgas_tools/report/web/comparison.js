@@ -2,10 +2,11 @@
 // The page of omni report: what is chosen, and the figures and tables of it. One result file, or two side by side.
 "use strict";
 
-const COLORS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#8c564b", "#6a3d9a", "#b2df8a",
-  "#1b9e77", "#e7298a", "#66a61e", "#a6761d", "#17becf", "#bcbd22"];
+const COLORS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#8c564b"];
 const DASHES = {put: "none", putsignal: "8 3 2 3", putonly: "2 3", sendrecv: "6 3"};
 const SMALL = 4096;  // bytes: the papers' figures of latency end there
+const MOST = 8;  // lines of a figure at first
+const NEAR = 1.1;  // times the lowest latency: whoever takes longer is not tied, however wide the intervals are
 
 const {files} = data;
 const keyOf = (row) => `${row.library} ${row.op}`;
@@ -17,14 +18,18 @@ const ascending = (values) => unique(values).sort((a, b) => a - b);
 const keys = unique(all.map(keyOf)), libraries = unique(all.map((row) => row.library));
 const pings = all.filter((row) => row.bench === "pingpong");
 const chosen = {
-  keys: new Set(keys), threads: new Set(all.map((row) => row.threads)),
+  keys: new Set(), off: new Set(), threads: new Set(all.map((row) => row.threads)),
   smallest: Math.min(...pings.map((row) => row.size)), largest: Math.max(...pings.map((row) => row.size)),
   one: libraries.find((name) => name === "ompl") ?? libraries[0],
 };
-const color = (key) => COLORS[libraries.indexOf(key.slice(0, key.lastIndexOf(" "))) % COLORS.length];
+// The same colour comes again with another mark.
+const styleOf = (number) => ({color: COLORS[number % COLORS.length],
+  mark: (number + Math.floor(number / COLORS.length)) % MARKS.length});
+const look = (key) => ({...styleOf(libraries.indexOf(key.slice(0, key.lastIndexOf(" ")))), dash: dash(key)});
 const dash = (key) => DASHES[key.slice(key.lastIndexOf(" ") + 1)];
-const shown = (row) => chosen.keys.has(keyOf(row)) && chosen.threads.has(row.threads) &&
+const inRange = (row) => chosen.threads.has(row.threads) &&
   (row.bench !== "pingpong" || (row.size >= chosen.smallest && row.size <= chosen.largest));
+const shown = (row) => chosen.keys.has(keyOf(row)) && inRange(row);
 
 // --- What is compared, with its interval where the file has one
 
@@ -38,7 +43,7 @@ const rate = (row) => ({x: row.threads, y: row.rate_Mps, ...(row.interval && {lo
 function lines(rows, point) {
   const groups = Map.groupBy(rows, keyOf);
   return [...groups].map(([key, own]) => ({
-    key, color: color(key), dash: dash(key), points: own.map(point).sort((a, b) => a.x - b.x),
+    key, ...look(key), points: own.map(point).sort((a, b) => a.x - b.x),
   }));
 }
 const named = (file, title) => files.length > 1 ? `${title} (${file.name})` : title;
@@ -69,11 +74,11 @@ function scaling() {
         const what = name === chosen.one ? "threads" : "processes";
         const counts = ascending(rows.filter((row) => row.op === op).map((row) => row.threads));
         const series = counts.map((count, i) => ({
-          key: `${count} ${what}`, color: COLORS[i % COLORS.length], dash: "none",
+          key: `${count} ${what}`, ...styleOf(i), dash: "none",
           points: rows.filter((row) => row.op === op && row.threads === count).map(latency).sort((a, b) => a.x - b.x),
         }));
         const figure = chart(series, {title: named(file, `${chosen.one} ${op}, ${what}`), x: "bytes of a message", y: "latency [µs]", sizes: true});
-        figure.append(element("div", {class: "legend"}, ...series.map((one) => element("span", {}, swatch(one.color), one.key))));
+        figure.append(element("div", {class: "legend"}, ...series.map((one) => element("span", {}, sample(one), one.key))));
         out.push(figure);
       }
     }
@@ -92,22 +97,41 @@ function rates() {
 
 // --- The fastest, and who is tied with it
 
+// Tied: its interval overlaps with that of the first, and it takes little longer. `wide` more overlap alone.
 function winnersOf(rows) {
   const points = rows.map((row) => ({key: keyOf(row), ...latency(row)})).sort((a, b) => a.y - b.y);
   const reach = points.length ? points[0].high ?? points[0].y : 0;
-  return points.filter((point, i) => i === 0 || (point.low ?? point.y) <= reach);
+  const overlap = points.filter((point, i) => i === 0 || (point.low ?? point.y) <= reach);
+  const tied = overlap.filter((point) => point.y <= NEAR * points[0].y);
+  return {tied, wide: overlap.length - tied.length};
+}
+const isRanked = (row) => row.bench === "pingpong" && row.library !== "raw";
+
+// In words: the fastest at both ends of the sizes, with the fewest and the most threads.
+function conclusion(file) {
+  const rows = measured(file.results).filter(isRanked), counts = ascending(rows.map((row) => row.threads));
+  const sentences = unique([counts[0], counts.at(-1)].filter(Boolean)).map((count) => {
+    const own = rows.filter((row) => row.threads === count), sizes = ascending(own.map((row) => row.size));
+    const parts = unique([sizes[0], sizes.at(-1)]).map((size) => {
+      const {tied} = winnersOf(own.filter((row) => row.size === size));
+      return `${sizeText(size)} ${tied.map((one) => one.key).join(" and ")} (${figureText(tied[0].y)} µs)`;
+    });
+    return `with ${threadsText(count)} a rank, ${parts.join(", ")}`;
+  });
+  return sentences.length ? named(file, "Lowest latency one way") + `: ${sentences.join("; ")}.` : "";
 }
 
 function winners() {
   const out = files.map((file) => {
-    const rows = measured(file.results).filter((row) => row.bench === "pingpong" && row.library !== "raw" && shown(row));
+    const rows = measured(file.results).filter((row) => isRanked(row) && inRange(row) && !chosen.off.has(keyOf(row)));
     const counts = ascending(rows.map((row) => row.threads));
     const table = element("table", {}, element("tr", {}, element("th", {}, "size"),
       ...counts.map((count) => element("th", {class: "text"}, threadsText(count)))));
     for (const size of ascending(rows.map((row) => row.size))) {
       const cells = counts.map((count) => {
         const best = winnersOf(rows.filter((row) => row.size === size && row.threads === count));
-        return element("td", {class: "winner"}, best.map((one) => `${one.key} ${figureText(one.y)}`).join(" = "));
+        const said = best.tied.map((one) => `${one.key} ${figureText(one.y)}`).join(" = ");
+        return element("td", {class: "winner"}, said + (best.wide ? ` (intervals of ${best.wide} slower ones overlap)` : ""));
       });
       table.append(element("tr", {}, element("td", {}, sizeText(size)), ...cells));
     }
@@ -149,6 +173,7 @@ function describe() {
     element("pre", {}, file.command), ...(file.machine.topology ? [element("pre", {}, file.machine.topology)] : [])))));
   byId("lead").textContent = files.map((file) => `${file.name}: ${file.machine.cpu}, ${file.machine.cores} cores, ${file.date}` +
     (file.interrupted ? ", interrupted" : "")).join(" · ");
+  byId("conclusion").textContent = files.map(conclusion).join(" ");
 }
 
 // What one more rank costs: each library's largest job, beside its smallest.
@@ -169,13 +194,23 @@ function memory() {
 
 // --- What is chosen
 
-const swatch = (background) => element("span", {class: "swatch", style: `background: ${background}`});
+// This layer, then those of the lowest latency at the smallest size, or of the highest rate.
+function atFirst() {
+  const least = Math.min(...all.map((row) => row.threads)), byKey = Map.groupBy(all, keyOf);
+  const place = (key) => {
+    if (key.startsWith("ompl ")) return -Infinity;
+    const own = byKey.get(key).filter((row) => row.threads === least);
+    const ping = own.filter((row) => row.bench === "pingpong" && row.size === chosen.smallest);
+    return ping.length ? latency(ping[0]).y : 1e9 / (1 + Math.max(0, ...own.map((row) => row.rate_Mps ?? 0)));
+  };
+  return keys.map((key) => [place(key), key]).sort(([a], [b]) => a - b).slice(0, MOST).map(([, key]) => key);
+}
 
-function toggles(id, values, set, text) {
+function toggles(id, values, set, text, off) {
   byId(id).append(...values.map((value) => {
-    const button = element("button", {type: "button", "aria-pressed": "true", "data-value": `${value}`}, ...text(value));
+    const button = element("button", {type: "button", "aria-pressed": `${set.has(value)}`, "data-value": `${value}`}, ...text(value));
     button.addEventListener("click", () => {
-      if (!set.delete(value)) set.add(value);
+      if (set.delete(value)) off?.add(value); else { set.add(value); off?.delete(value); }
       button.setAttribute("aria-pressed", `${set.has(value)}`);
       draw();
     });
@@ -201,7 +236,8 @@ function draw() {
   rates();
 }
 
-toggles("legend", keys, chosen.keys, (key) => [swatch(color(key)), key]);
+for (const key of atFirst()) chosen.keys.add(key);
+toggles("legend", keys, chosen.keys, (key) => [sample(look(key)), key], chosen.off);
 toggles("threads", ascending([...chosen.threads]), chosen.threads, (count) => [`${count}`]);
 for (const [id, name] of [["smallest", "smallest"], ["largest", "largest"]])
   selection(id, ascending(pings.map((row) => row.size)), sizeText, name);
