@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Collectives, by those of the layer. Its team of a team's members is made for the first of them, since it takes memory.
+#include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -141,6 +143,60 @@ int reduce_short(Team& team, void* data, std::size_t count, std::size_t element,
   return kOk;
 }
 
+// Two images that map each other reduce longer data by lanes in their segments: in pieces that stay in caches each lays out its own,
+// and combines the other's into it.
+constexpr std::size_t kLane = std::size_t{128} << 10;
+struct Lanes {
+  std::byte* own = nullptr;          // two, taken in turn: a meeting lies between two uses of one
+  const std::byte* other = nullptr;  // null: one of the two has no memory for them
+  unsigned turn = 0;
+};
+
+// Both images find the same. A sum has one result in either order, to the last bit, and so has what whole numbers have.
+bool fits_lanes(const Team& team, const Operation& how) {
+  const bool commutes = how.type != OMPL_ELEMENT && (how.op == OMPL_SUM || how.type <= OMPL_UINT64);
+  return team.close && team.size() == 2 && commutes &&
+         state().peers[team.members[1 - team.me]].mapped != nullptr;
+}
+
+// Those of a team are made for its first such reduction, and stay.
+int open_lanes(Team& team, Lanes** lanes) {
+  static auto* known = new std::map<const Team*, Lanes>;
+  const auto [found, is_new] = known->try_emplace(&team);
+  *lanes = &found->second;
+  if (!is_new) return kOk;
+  Lanes& made = found->second;
+  made.own = static_cast<std::byte*>(allocate_component(2 * kLane));
+  const uint64_t mine[2] = {as_number(made.own), 0};
+  std::vector<uint64_t> told;
+  if (const int stat = exchange(team, mine, &told); stat != kOk) {
+    release_component(made.own);
+    known->erase(found);
+    return stat;
+  }
+  const uint32_t other = 1 - team.me;
+  const uint64_t there = told[std::size_t{2} * other];
+  if (made.own != nullptr && there != 0) made.other = direct(team.members[other], there, 2 * kLane);
+  return kOk;
+}
+
+int reduce_by_lanes(Team& team, Lanes& lanes, std::byte* data, std::size_t bytes, std::size_t element,
+                    const Operation& how, bool wanted) {
+  std::size_t piece = 0;
+  for (std::size_t done = 0; done < bytes; done += piece) {
+    piece = std::min(kLane / element * element, bytes - done);
+    const std::size_t lane = (lanes.turn++ & 1) * kLane;
+    std::memcpy(lanes.own + lane, data + done, piece);
+    uint32_t agreed = 0;
+    if (const int stat = meet(team, mark_of(7, bytes), &agreed); stat != kOk) return stat;
+    if (agreed == kMismatched)
+      return refuse(kMismatch,
+                    "the other image calls it with another size, or executes another statement");
+    if (wanted) how.function(lanes.other + lane, data + done, piece / element, how.arg);
+  }
+  return kOk;
+}
+
 }  // namespace
 
 int operation(ompl_op_fn function, void* arg, uint64_t key, std::size_t element, Operation* made) {
@@ -201,6 +257,13 @@ int co_reduce(void* data, std::size_t count, std::size_t element, Operation how,
   if (count == 0 || element == 0) return kOk;
   if (count <= kSmall && element <= kSmall && is_short(team, count * element))
     return reduce_short(team, data, count, element, how, result_image == 0 || rank == state().me);
+  if (fits_lanes(team, how)) {
+    Lanes* lanes = nullptr;
+    if (const int code = open_lanes(team, &lanes); code != kOk) return code;
+    if (lanes->other != nullptr)
+      return reduce_by_lanes(team, *lanes, static_cast<std::byte*>(data), count * element, element, how,
+                             result_image == 0 || rank == state().me);
+  }
   if (const int code = prepare(team); code != kOk) return code;
   ompl_request* request = nullptr;
   if (result_image == 0) {
