@@ -24,23 +24,49 @@ struct shmem_impl_places {
   uint64_t data_offset; /* offset */
   int looping;          /* the PE whose reads must call the library, which progresses; -1: none */
   int memory_only;      /* the memory of all PEs is mapped, and functions may be inlined */
+  uint64_t reads; /* `heap` for reads; such that no address fits, while `looping` names a PE too */
 };
 extern SHMEM_API struct shmem_impl_places shmem_impl_places;
 
 /* GNU inline: only ever expanded; whoever takes the address of a function gets the library's. */
 #define SHMEM_IMPL_INLINE extern inline __attribute__((gnu_inline, always_inline))
 
-/* Where these bytes of the PE are mapped, if they lie in the window; else NULL. */
-SHMEM_IMPL_INLINE unsigned char* shmem_impl_at(const struct ompl_window* window, const void* address,
-                                               size_t length, int pe) {
+/* Whether [offset, offset + length) of the PE lies in the window. What ompl_window_holds() says, in as few instructions as
+ * a get of 8 bytes can bear beside the translation of its address: one comparison for both ends, and the difference made
+ * once (the compiler would make it anew from its parts). */
+SHMEM_IMPL_INLINE int shmem_impl_holds(const struct ompl_window* window, uint64_t offset, size_t length,
+                                       int pe) {
+  uint64_t inside = offset - window->begin;
+  uint64_t end;
+  if (__builtin_expect((uint32_t)pe != window->rank, 0)) return 0;
+  __asm__("" : "+r"(inside));
+  if (__builtin_expect(__builtin_add_overflow(inside, (uint64_t)length, &end), 0)) return 0;
+  return end <= __atomic_load_n(&window->length, __ATOMIC_RELAXED);
+}
+
+/* The offset of an address that is static data, or of the heap. */
+SHMEM_IMPL_INLINE uint64_t shmem_impl_offset(uint64_t place) {
+  const uint64_t inside = place - shmem_impl_places.data;
+  if (inside < shmem_impl_places.data_length) return inside + shmem_impl_places.data_offset;
+  return place - shmem_impl_places.heap;
+}
+
+/* Whether these bytes of the PE lie in the window; *at: where they are mapped. `reads`: 1 for what may be waited for in a
+ * loop, so that the answer may be no for the PE itself. */
+SHMEM_IMPL_INLINE int shmem_impl_at(const struct ompl_window* window, int reads, const void* address,
+                                    size_t length, int pe, unsigned char** at) {
   const uint64_t place = (uint64_t)(uintptr_t)address;
-  uint64_t offset = place - shmem_impl_places.heap;
-  if (__builtin_expect(ompl_window_holds(window, (uint32_t)pe, offset, length), 1))
-    return window->base + offset;
-  offset = place - shmem_impl_places.data;
-  if (offset >= shmem_impl_places.data_length) return NULL;
-  offset += shmem_impl_places.data_offset;
-  return ompl_window_holds(window, (uint32_t)pe, offset, length) ? window->base + offset : NULL;
+  uint64_t offset = place - (reads ? shmem_impl_places.reads : shmem_impl_places.heap);
+  __asm__("" : "+r"(offset));
+  if (__builtin_expect(!shmem_impl_holds(window, offset, length, pe), 0)) {
+    if (reads && pe == shmem_impl_places.looping) return 0;
+    /* Reads the window anew, so that the quick case needs no registers for it; a get is faster with them. */
+    if (!reads) __asm__ volatile("" ::: "memory");
+    offset = shmem_impl_offset(place);
+    if (!shmem_impl_holds(window, offset, length, pe)) return 0;
+  }
+  *at = window->base + offset;
+  return 1;
 }
 
 /* Bytes of so many elements; where they are too many, a length that is in no window. */
@@ -52,39 +78,39 @@ SHMEM_IMPL_INLINE size_t shmem_impl_bytes(size_t nelems, size_t size) {
 SHMEM_IMPL_INLINE int shmem_impl_put(void* dest, const void* source, size_t length, int pe) {
   unsigned char* to;
   if (__builtin_expect(length > OMPL_WINDOW_BULK, 0)) return 0;
-  to = shmem_impl_at(&ompl_windows_here()->data, dest, length, pe);
-  if (__builtin_expect(to == NULL, 0)) return 0;
+  if (!shmem_impl_at(&ompl_windows_here()->data, 0, dest, length, pe, &to)) return 0;
   ompl_window_copy(to, source, length);
   return 1;
 }
 SHMEM_IMPL_INLINE int shmem_impl_get(void* dest, const void* source, size_t length, int pe) {
-  const unsigned char* from;
-  if (__builtin_expect(pe == shmem_impl_places.looping, 0)) return 0;
-  from = shmem_impl_at(&ompl_windows_here()->data, source, length, pe);
-  if (__builtin_expect(from == NULL, 0)) return 0;
+  unsigned char* from;
+  if (!shmem_impl_at(&ompl_windows_here()->data, 1, source, length, pe, &from)) return 0;
   ompl_window_copy(dest, from, length);
   return 1;
 }
 
-/* The PE's word, or NULL. */
-SHMEM_IMPL_INLINE void* shmem_impl_word(const void* address, size_t width, int pe) {
-  if (__builtin_expect((uintptr_t)address % width != 0, 0)) return NULL;
-  return shmem_impl_at(&ompl_windows_here()->flag, address, width, pe);
+/* Whether the PE's word is mapped; *word: where. The second for atomics, which may be waited for in a loop. */
+SHMEM_IMPL_INLINE int shmem_impl_word(const void* address, size_t width, int pe, unsigned char** word) {
+  if (__builtin_expect((uintptr_t)address % width != 0, 0)) return 0;
+  return shmem_impl_at(&ompl_windows_here()->flag, 0, address, width, pe, word);
 }
-SHMEM_IMPL_INLINE void* shmem_impl_atomic(const void* address, size_t width, int pe) {
-  return __builtin_expect(pe == shmem_impl_places.looping, 0) ? NULL
-                                                              : shmem_impl_word(address, width, pe);
+SHMEM_IMPL_INLINE int shmem_impl_atomic(const void* address, size_t width, int pe,
+                                        unsigned char** word) {
+  if (__builtin_expect((uintptr_t)address % width != 0, 0)) return 0;
+  return shmem_impl_at(&ompl_windows_here()->flag, 1, address, width, pe, word);
 }
 /* Wakes who waits for a word of the flags' window that was changed. */
-SHMEM_IMPL_INLINE void shmem_impl_changed(void* word, int pe) {
+SHMEM_IMPL_INLINE void shmem_impl_changed(const void* word, int pe) {
   const unsigned char* base = ompl_windows_here()->flag.base;
-  ompl_window_changed((uint32_t)pe, (uint64_t)((unsigned char*)word - base));
+  ompl_window_changed((uint32_t)pe, (uint64_t)((const unsigned char*)word - base));
 }
-SHMEM_IMPL_INLINE uint64_t* shmem_impl_signal_word(uint64_t* address, int op, int pe) {
-  if (op != SHMEM_SIGNAL_SET && op != SHMEM_SIGNAL_ADD) return NULL;
-  return (uint64_t*)shmem_impl_word(address, sizeof(uint64_t), pe);
+SHMEM_IMPL_INLINE int shmem_impl_signal_word(const uint64_t* address, int op, int pe,
+                                             unsigned char** word) {
+  if (op != SHMEM_SIGNAL_SET && op != SHMEM_SIGNAL_ADD) return 0;
+  return shmem_impl_word(address, sizeof(uint64_t), pe, word);
 }
-SHMEM_IMPL_INLINE void shmem_impl_signal(uint64_t* word, uint64_t value, int op, int pe) {
+SHMEM_IMPL_INLINE void shmem_impl_signal(unsigned char* place, uint64_t value, int op, int pe) {
+  uint64_t* word = (uint64_t*)(void*)place;
   if (op == SHMEM_SIGNAL_ADD)
     __atomic_fetch_add(word, value, __ATOMIC_SEQ_CST);
   else
@@ -124,8 +150,9 @@ SHMEM_IMPL_INLINE void shmem_impl_signal(uint64_t* word, uint64_t value, int op,
   SHMEM_IMPL_CALL(void, name, (type*, const type*, size_t, uint64_t*, uint64_t, int, int))       \
   SHMEM_IMPL_INLINE void shmem_##name(type* dest, const type* source, size_t nelems,             \
                                       uint64_t* sig_addr, uint64_t signal, int sig_op, int pe) { \
-    uint64_t* word = shmem_impl_signal_word(sig_addr, sig_op, pe);                               \
-    if (word != NULL && shmem_impl_put(dest, source, shmem_impl_bytes(nelems, size), pe))        \
+    unsigned char* word;                                                                         \
+    if (shmem_impl_signal_word(sig_addr, sig_op, pe, &word) &&                                   \
+        shmem_impl_put(dest, source, shmem_impl_bytes(nelems, size), pe))                        \
       shmem_impl_signal(word, signal, sig_op, pe);                                               \
     else                                                                                         \
       shmem_impl_call_##name(dest, source, nelems, sig_addr, signal, sig_op, pe);                \
@@ -133,35 +160,35 @@ SHMEM_IMPL_INLINE void shmem_impl_signal(uint64_t* word, uint64_t value, int op,
 #define SHMEM_IMPL_SIGNAL(name, op)                                                  \
   SHMEM_IMPL_CALL(void, name, (uint64_t*, uint64_t, int))                            \
   SHMEM_IMPL_INLINE void shmem_##name(uint64_t* sig_addr, uint64_t signal, int pe) { \
-    uint64_t* word = shmem_impl_signal_word(sig_addr, op, pe);                       \
-    if (word != NULL)                                                                \
+    unsigned char* word;                                                             \
+    if (shmem_impl_signal_word(sig_addr, op, pe, &word))                             \
       shmem_impl_signal(word, signal, op, pe);                                       \
     else                                                                             \
       shmem_impl_call_##name(sig_addr, signal, pe);                                  \
   }
 
 /* `call`: the arguments; `operand`: what the word is changed by. */
-#define SHMEM_IMPL_FETCHING(name, type, parameters, call, operation, operand)  \
-  SHMEM_IMPL_CALL(type, name, parameters)                                      \
-  SHMEM_IMPL_INLINE type shmem_##name parameters {                             \
-    type before;                                                               \
-    type* word = (type*)shmem_impl_atomic(dest, sizeof(type), pe);             \
-    if (__builtin_expect(word == NULL, 0)) return shmem_impl_call_##name call; \
-    ompl_window_fence_before_fetch(0);                                         \
-    before = __atomic_fetch_##operation(word, operand, __ATOMIC_SEQ_CST);      \
-    shmem_impl_changed(word, pe);                                              \
-    return before;                                                             \
+#define SHMEM_IMPL_FETCHING(name, type, parameters, call, operation, operand)                  \
+  SHMEM_IMPL_CALL(type, name, parameters)                                                      \
+  SHMEM_IMPL_INLINE type shmem_##name parameters {                                             \
+    type before;                                                                               \
+    unsigned char* word;                                                                       \
+    if (!shmem_impl_atomic(dest, sizeof(type), pe, &word)) return shmem_impl_call_##name call; \
+    ompl_window_fence_before_fetch(0);                                                         \
+    before = __atomic_fetch_##operation((type*)(void*)word, operand, __ATOMIC_SEQ_CST);        \
+    shmem_impl_changed(word, pe);                                                              \
+    return before;                                                                             \
   }
-#define SHMEM_IMPL_UPDATING(name, type, parameters, call, operation, operand) \
-  SHMEM_IMPL_CALL(void, name, parameters)                                     \
-  SHMEM_IMPL_INLINE void shmem_##name parameters {                            \
-    type* word = (type*)shmem_impl_atomic(dest, sizeof(type), pe);            \
-    if (__builtin_expect(word == NULL, 0)) {                                  \
-      shmem_impl_call_##name call;                                            \
-      return;                                                                 \
-    }                                                                         \
-    __atomic_fetch_##operation(word, operand, __ATOMIC_SEQ_CST);              \
-    shmem_impl_changed(word, pe);                                             \
+#define SHMEM_IMPL_UPDATING(name, type, parameters, call, operation, operand)  \
+  SHMEM_IMPL_CALL(void, name, parameters)                                      \
+  SHMEM_IMPL_INLINE void shmem_##name parameters {                             \
+    unsigned char* word;                                                       \
+    if (!shmem_impl_atomic(dest, sizeof(type), pe, &word)) {                   \
+      shmem_impl_call_##name call;                                             \
+      return;                                                                  \
+    }                                                                          \
+    __atomic_fetch_##operation((type*)(void*)word, operand, __ATOMIC_SEQ_CST); \
+    shmem_impl_changed(word, pe);                                              \
   }
 #define SHMEM_IMPL_ATOMIC_FETCH_OP(name, type, operation)                                          \
   SHMEM_IMPL_FETCHING(name, type, (type * dest, type value, int pe), (dest, value, pe), operation, \
@@ -173,46 +200,50 @@ SHMEM_IMPL_INLINE void shmem_impl_signal(uint64_t* word, uint64_t value, int op,
                       value)
 #define SHMEM_IMPL_ATOMIC_INC(name, type) \
   SHMEM_IMPL_UPDATING(name, type, (type * dest, int pe), (dest, pe), add, 1)
-#define SHMEM_IMPL_ATOMIC_COMPARE_SWAP(name, type)                                               \
-  SHMEM_IMPL_CALL(type, name, (type*, type, type, int))                                          \
-  SHMEM_IMPL_INLINE type shmem_##name(type* dest, type cond, type value, int pe) {               \
-    type* word = (type*)shmem_impl_atomic(dest, sizeof(type), pe);                               \
-    if (__builtin_expect(word == NULL, 0)) return shmem_impl_call_##name(dest, cond, value, pe); \
-    ompl_window_fence_before_fetch(0);                                                           \
-    __atomic_compare_exchange_n(word, &cond, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);      \
-    shmem_impl_changed(word, pe);                                                                \
-    return cond;                                                                                 \
+#define SHMEM_IMPL_ATOMIC_COMPARE_SWAP(name, type)                                     \
+  SHMEM_IMPL_CALL(type, name, (type*, type, type, int))                                \
+  SHMEM_IMPL_INLINE type shmem_##name(type* dest, type cond, type value, int pe) {     \
+    unsigned char* word;                                                               \
+    if (!shmem_impl_atomic(dest, sizeof(type), pe, &word))                             \
+      return shmem_impl_call_##name(dest, cond, value, pe);                            \
+    ompl_window_fence_before_fetch(0);                                                 \
+    __atomic_compare_exchange_n((type*)(void*)word, &cond, value, 0, __ATOMIC_SEQ_CST, \
+                                __ATOMIC_SEQ_CST);                                     \
+    shmem_impl_changed(word, pe);                                                      \
+    return cond;                                                                       \
   }
-#define SHMEM_IMPL_ATOMIC_SWAP(name, type)                                                 \
-  SHMEM_IMPL_CALL(type, name, (type*, type, int))                                          \
-  SHMEM_IMPL_INLINE type shmem_##name(type* dest, type value, int pe) {                    \
-    type before;                                                                           \
-    type* word = (type*)shmem_impl_atomic(dest, sizeof(type), pe);                         \
-    if (__builtin_expect(word == NULL, 0)) return shmem_impl_call_##name(dest, value, pe); \
-    ompl_window_fence_before_fetch(0);                                                     \
-    __atomic_exchange(word, &value, &before, __ATOMIC_SEQ_CST);                            \
-    shmem_impl_changed(word, pe);                                                          \
-    return before;                                                                         \
+#define SHMEM_IMPL_ATOMIC_SWAP(name, type)                                    \
+  SHMEM_IMPL_CALL(type, name, (type*, type, int))                             \
+  SHMEM_IMPL_INLINE type shmem_##name(type* dest, type value, int pe) {       \
+    type before;                                                              \
+    unsigned char* word;                                                      \
+    if (!shmem_impl_atomic(dest, sizeof(type), pe, &word))                    \
+      return shmem_impl_call_##name(dest, value, pe);                         \
+    ompl_window_fence_before_fetch(0);                                        \
+    __atomic_exchange((type*)(void*)word, &value, &before, __ATOMIC_SEQ_CST); \
+    shmem_impl_changed(word, pe);                                             \
+    return before;                                                            \
   }
-#define SHMEM_IMPL_ATOMIC_FETCH(name, type)                                           \
-  SHMEM_IMPL_CALL(type, name, (const type*, int))                                     \
-  SHMEM_IMPL_INLINE type shmem_##name(const type* source, int pe) {                   \
-    type value;                                                                       \
-    const type* word = (const type*)shmem_impl_atomic(source, sizeof(type), pe);      \
-    if (__builtin_expect(word == NULL, 0)) return shmem_impl_call_##name(source, pe); \
-    ompl_window_fence_before_fetch(1);                                                \
-    __atomic_load(word, &value, __ATOMIC_SEQ_CST);                                    \
-    return value;                                                                     \
+#define SHMEM_IMPL_ATOMIC_FETCH(name, type)                         \
+  SHMEM_IMPL_CALL(type, name, (const type*, int))                   \
+  SHMEM_IMPL_INLINE type shmem_##name(const type* source, int pe) { \
+    type value;                                                     \
+    unsigned char* word;                                            \
+    if (!shmem_impl_atomic(source, sizeof(type), pe, &word))        \
+      return shmem_impl_call_##name(source, pe);                    \
+    ompl_window_fence_before_fetch(1);                              \
+    __atomic_load((type*)(void*)word, &value, __ATOMIC_SEQ_CST);    \
+    return value;                                                   \
   }
 #define SHMEM_IMPL_ATOMIC_SET(name, type)                               \
   SHMEM_IMPL_CALL(void, name, (type*, type, int))                       \
   SHMEM_IMPL_INLINE void shmem_##name(type* dest, type value, int pe) { \
-    type* word = (type*)shmem_impl_atomic(dest, sizeof(type), pe);      \
-    if (__builtin_expect(word == NULL, 0)) {                            \
+    unsigned char* word;                                                \
+    if (!shmem_impl_atomic(dest, sizeof(type), pe, &word)) {            \
       shmem_impl_call_##name(dest, value, pe);                          \
       return;                                                           \
     }                                                                   \
-    __atomic_store(word, &value, __ATOMIC_SEQ_CST);                     \
+    __atomic_store((type*)(void*)word, &value, __ATOMIC_SEQ_CST);       \
     shmem_impl_changed(word, pe);                                       \
   }
 /* fence and quiet: nothing is under way but the stores of this core. Without a window, as in a traced program, the call is not

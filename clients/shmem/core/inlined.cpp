@@ -13,7 +13,7 @@ namespace {
 
 // No address is so far above it as any window.
 constexpr uint64_t kNowhere = uint64_t{1} << 63;
-constexpr struct shmem_impl_places kClosed = {kNowhere, 0, 0, 0, -1, 0};
+constexpr struct shmem_impl_places kClosed = {kNowhere, 0, 0, 0, -1, 0, kNowhere};
 
 }  // namespace
 
@@ -33,7 +33,11 @@ void open_inlined() {
   const State& now = state();
   if (now.debug || !std::ranges::all_of(inlined_functions(), is_own)) return;
   const bool all_mapped = std::ranges::all_of(now.mapped, [](char mapped) { return mapped != 0; });
-  struct shmem_impl_places places = {now.base, 0, 0, 0, all_mapped ? -1 : now.pe, all_mapped ? 1 : 0};
+  struct shmem_impl_places places = kClosed;
+  places.heap = now.base;
+  if (all_mapped) places.reads = now.base;
+  places.looping = all_mapped ? -1 : now.pe;
+  places.memory_only = all_mapped ? 1 : 0;
   if (!now.regions.empty()) {
     const Region& executable = now.regions.front();
     places.data = executable.begin;
