@@ -10,6 +10,7 @@
 #include "core/inlined.hpp"
 #include "core/settings.hpp"
 #include "core/state.hpp"
+#include "core/turns.hpp"
 
 namespace shmem_core {
 
@@ -65,7 +66,8 @@ int start_layer(const Settings& settings) {
   now.pe = ompl_rank();
   now.pes = ompl_size();
   uint64_t offset = 0;
-  if (const int failure = ompl_alloc(1, &offset); failure != OMPL_OK) return failure;
+  if (const int failure = ompl_alloc(SetTurn::kWords, &offset); failure != OMPL_OK) return failure;
+  now.words = offset;
   for (int pe = 0; pe < now.pes; ++pe)
     now.mapped.push_back(ompl_ptr(static_cast<uint32_t>(pe), offset) != nullptr ? 1 : 0);
   now.base = local(ompl_ptr(static_cast<uint32_t>(now.pe), offset)) - offset;

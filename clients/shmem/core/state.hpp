@@ -71,6 +71,7 @@ struct State {
   int thread_level = SHMEM_THREAD_SINGLE;
   uintptr_t base = 0;             // where offset 0 of the own segment is mapped
   std::atomic<uint64_t> span{0};  // offsets below it may be of the heap
+  uint64_t words = 0;             // offset of those of SetTurn
   std::vector<Region> regions;
   std::vector<char> mapped;  // by rank: its memory is mapped here
   Team* world = nullptr;

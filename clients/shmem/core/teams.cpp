@@ -123,11 +123,10 @@ bool valid(const Triplet& members, int size) {
          (members.stride != 0 || members.size == 1);
 }
 
-// With the turn.
-int find_or_make(const ActiveSet& set, Team** team) {
-  Team*& known = sets()[{set.start, set.log_stride, set.size}];
-  *team = known;
-  if (known != nullptr) return OMPL_OK;
+SetKey key_of(const ActiveSet& set) { return {set.start, set.log_stride, set.size}; }
+
+// The members of a set, of which this PE has to be one.
+int members_of(const ActiveSet& set, std::vector<uint32_t>* ranks) {
   if (set.size <= 0 || set.start < 0 || set.log_stride < 0 || set.log_stride > 30)
     return refuse(OMPL_ERR_ARG, "the active set (%d, %d, %d) is none", set.start, set.log_stride,
                   set.size);
@@ -140,14 +139,26 @@ int find_or_make(const ActiveSet& set, Team** team) {
   if (inside < 0 || inside % (int64_t{1} << set.log_stride) != 0 || now.pe > last)
     return refuse(OMPL_ERR_ARG, "PE %d, which calls it, is not in the active set (%d, %d, %d)", now.pe,
                   set.start, set.log_stride, set.size);
-  std::vector<uint32_t> ranks;
   for (int i = 0; i < set.size; ++i)
-    ranks.push_back(static_cast<uint32_t>(set.start) + (static_cast<uint32_t>(i) << set.log_stride));
-  const ompl_team_config config = one_tag();
-  ompl_team* made_now = nullptr;
-  const int code = ompl_team_create(ranks.data(), ranks.size(), &config, &made_now);
-  if (code == OMPL_OK) *team = known = wrap(made_now);
-  return code;
+    ranks->push_back(static_cast<uint32_t>(set.start) + (static_cast<uint32_t>(i) << set.log_stride));
+  return OMPL_OK;
+}
+
+// Makes the team of a set. Collective in the set.
+int make_team(const ActiveSet& set, Team** team) {
+  std::vector<uint32_t> ranks;
+  if (const int code = members_of(set, &ranks); code != OMPL_OK) return code;
+  const bool threads = state().thread_level == SHMEM_THREAD_MULTIPLE;
+  SetTurn turn(set, ranks);
+  if (const int code = threads ? turn.begin() : OMPL_OK; code != OMPL_OK) return code;
+  const int code = turns().alone([&] {
+    const ompl_team_config config = one_tag();
+    ompl_team* made_now = nullptr;
+    const int failure = ompl_team_create(ranks.data(), ranks.size(), &config, &made_now);
+    if (failure == OMPL_OK) *team = sets()[key_of(set)] = wrap(made_now);
+    return failure;
+  });
+  return code == OMPL_OK && threads ? turn.end((*team)->team) : code;
 }
 
 }  // namespace
@@ -195,7 +206,12 @@ int team_of_set(const ActiveSet& set, Team** team) {
     *team = now.world;
     return OMPL_OK;
   }
-  return turns().alone([&] { return find_or_make(set, team); });
+  const int code = turns().alone([&] {
+    const auto known = sets().find(key_of(set));
+    *team = known == sets().end() ? nullptr : known->second;
+    return static_cast<int>(OMPL_OK);
+  });
+  return code == OMPL_OK && *team == nullptr ? make_team(set, team) : code;
 }
 
 int team_my_pe(shmem_team_t handle) {

@@ -25,7 +25,7 @@ from programs import (
     STATIC,
     THREADS,
 )
-from team_programs import ALONE, ARRIVES, LIBRARY, LIBRARY_USER, SPLITS_BY_THREADS
+from team_programs import ALONE, ARRIVES, LIBRARY, LIBRARY_USER, SETS_BY_THREADS, SPLITS_BY_THREADS
 
 
 class Programs(Jobs):
@@ -123,6 +123,11 @@ class Programs(Jobs):
         program = self.compile(SPLITS_BY_THREADS)
         for conduits in self.conduits():
             self.succeeds(program, pes=3, OMPL_CONDUITS=conduits)
+
+    def test_threads_use_new_active_sets_at_once(self) -> None:
+        program = self.compile(SETS_BY_THREADS)
+        for conduits in self.conduits():
+            self.succeeds(program, pes=5, OMPL_CONDUITS=conduits)
 
     def test_a_shared_context_is_completed_alone(self) -> None:
         if len(self.conduits()) < 2:

@@ -46,6 +46,49 @@ int main(void) {
 }
 """
 
+# Threads use active sets that are new, each set by one thread of each member, at moments that differ among PEs.
+SETS_BY_THREADS = r"""
+#include <pthread.h>
+#include <shmem.h>
+#include <stdio.h>
+#include <unistd.h>
+enum { kThreads = 3 };
+static long sync_words[kThreads][SHMEM_REDUCE_SYNC_SIZE], work_words[kThreads][SHMEM_REDUCE_MIN_WRKDATA_SIZE];
+static long mine[kThreads], sum[kThreads];
+static int me, pes, wrong, used;
+static void use(int thread, int start, int log, int size) {
+  const int stride = 1 << log;
+  if (me < start || (me - start) % stride != 0 || (me - start) / stride >= size) return;
+  usleep((unsigned)((me * 37 + thread * 91 + start * 53 + size * 71) % 13 * 300));
+  mine[thread] = me + 1;
+  shmem_long_sum_to_all(&sum[thread], &mine[thread], 1, start, log, size, work_words[thread], sync_words[thread]);
+  const long expected = (long)size * (start + 1) + (long)stride * size * (size - 1) / 2;
+  if (sum[thread] != expected) __atomic_store_n(&wrong, 1, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&used, 1, __ATOMIC_RELAXED);
+}
+static void *work(void *argument) {
+  const int thread = (int)(long)argument;
+  for (int start = 0; start < pes; ++start)
+    for (int log = 0; log < 3; ++log)
+      for (int size = 2; start + ((size - 1) << log) < pes; ++size)
+        if ((start + 2 * log + size) % kThreads == thread) use(thread, start, log, size);
+  return NULL;
+}
+int main(void) {
+  int provided = 0;
+  shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
+  me = shmem_my_pe();
+  pes = shmem_n_pes();
+  alarm(150);
+  pthread_t threads[kThreads];
+  for (long i = 0; i < kThreads; ++i) pthread_create(&threads[i], NULL, work, (void *)((i + me) % kThreads));
+  for (int i = 0; i < kThreads; ++i) pthread_join(threads[i], NULL);
+  shmem_finalize();
+  if (used < pes) fprintf(stderr, "%d sets\n", used);
+  return wrong != 0 || used < pes;
+}
+"""
+
 # PE 1 stands still while much is on its way to it. A quiet of a context that threads share does not wait for that.
 ALONE = r"""
 #include <shmem.h>
