@@ -45,6 +45,43 @@ int main(int count, char **arguments) {
 }
 """
 
+# The last PE kills itself; the others go on with its memory, which is mapped, and then need the PE itself.
+MAPPED = r"""
+#include <shmem.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+static long word, place[8], count, told;
+static int process;
+int main(void) {
+  shmem_init();
+  const int me = shmem_my_pe(), last = shmem_n_pes() - 1;
+  process = (int)getpid();
+  alarm(45);
+  shmem_barrier_all();
+  const int other = shmem_g(&process, last);
+  shmem_atomic_inc(&word, last);
+  if (me == last) {
+    shmem_wait_until(&word, SHMEM_CMP_EQ, (long)last + 1);
+    kill(process, SIGKILL);
+  }
+  while (kill(other, 0) == 0) usleep(1000);
+  for (long i = 1; i <= 1000; ++i) {
+    shmem_p(&place[me], i, last);
+    shmem_quiet();
+    if (shmem_g(&place[me], last) != i) return 2;
+    shmem_atomic_inc(&count, last);
+  }
+  if (shmem_atomic_fetch(&count, last) < 1000) return 3;
+  printf("PE %d used the memory\n", me);
+  fflush(stdout);
+  for (int pe = 0; pe < last; ++pe) shmem_atomic_inc(&told, pe);
+  while (shmem_atomic_fetch(&told, me) < last) usleep(1000); /* a wait would notice the death */
+  shmem_barrier_all();
+  return 4;
+}
+"""
+
 # Static data that the segment has no room for.
 HUGE = r"""
 #include <shmem.h>

@@ -7,7 +7,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from fault_programs import ALLOCATOR, CONTEXT, COUNTLESS, DESTROYED, HUGE, KILLED, LONG, UNALIGNED
+from fault_programs import ALLOCATOR, CONTEXT, COUNTLESS, DESTROYED, HUGE, KILLED, LONG, MAPPED, UNALIGNED
 from jobs import LIMIT_S, Jobs, main
 from programs import HEAP, HELLO, STATIC
 
@@ -58,6 +58,14 @@ class Faults(Jobs):
                 with self.subTest(call=call, conduits=conduits):
                     said = self.killed(program, call, "--keep-going", OMPL_CONDUITS=conduits)
                     self.assertRegex(said, rf"PE [01]: {function}: .*(rank|PE) 2\b")
+
+    def test_memory_of_a_killed_pe_that_is_mapped_stays(self) -> None:
+        """Puts, gets and atomics go on, as the page says; the next call that needs the PE ends the job."""
+        program = self.compile(MAPPED)
+        said = self.killed(program, "", "--keep-going", OMPL_CONDUITS="self,shm")
+        for pe in (0, 1):
+            self.assertIn(f"PE {pe} used the memory", said)
+        self.assertRegex(said, r"PE [01]: shmem_barrier_all: .*(rank|PE) 2\b")
 
     def test_static_data_larger_than_the_segment(self) -> None:
         said = self.fails(self.compile(HUGE), "shmem_init: .*OMPL_SEGMENT_SIZE", OMPL_SEGMENT_SIZE="256M")
