@@ -38,7 +38,7 @@ def build(omni: omni_compiler.Omni, name: str, scratch: Path, tasks: bool = Fals
 
 def test_coarrays(omni: omni_compiler.Omni, conduits: str, scratch: Path) -> None:
     """Sections, post and wait, MPI beside."""
-    for name in ("sections", "tags", "threads", "beside_mpi"):
+    for name in ("sections", "tags", "threads", "gmove", "beside_mpi"):
         program = build(omni, name, scratch)
         for ranks in (2, 3):
             says_pass(f"{name}, {ranks} ranks", *omni.execute(program, ranks, conduits))
