@@ -102,9 +102,11 @@ def test_the_fresh_ping_pong_is_of_starts_of_its_own_between_those_of_the_fit(mo
             self.asked: list[str] = []
             seen.append(self.asked)
 
-        def roundtrip(self, op: str, size: int, *how: Any, **more: bool) -> dict[int, Any]:
+        def roundtrip(
+            self, op: str, size: int, iterations: int, work: float, limit: float, **more: bool
+        ) -> dict[int, Message]:
             self.asked.append(str(size))
-            return super().roundtrip(op, size, *how, **more)
+            return super().roundtrip(op, size, iterations, work, limit, **more)
 
     monkeypatch.setattr(f"{measure.__module__}.Worker", Watched)
     plan = replace(SHORT, launches=2, rounds=4)

@@ -178,7 +178,7 @@ class Coverage:
                 else:
                     cells.append("**no**")
             rows.append([f"`{function}`", *cells])
-        explained = [f"({i}) {why}  " for i, why in enumerate(notes, 1)]
+        explained = [f"({i}) {why}" for i, why in enumerate(notes, 1)]
         text = "\n".join([*markdown(["function", *conduits], rows), "", *explained])
         share = [
             [name, str(covered), str(total), f"{100 * covered / total:.1f} %"]
