@@ -15,7 +15,7 @@ from omnipgas_tools.cli import app
 from omnipgas_tools.libraries import catalog
 from omnipgas_tools.measure import network
 from omnipgas_tools.measure.rounds import Progress
-from omnipgas_tools.measure.worker import Worker, WorkerError
+from omnipgas_tools.measure.worker import Message, Worker, WorkerError
 from omnipgas_tools.model.fit import machine, parameter_file
 from omnipgas_tools.model.fit.equations import LOGGPS
 from omnipgas_tools.model.fit.fitting import fit
