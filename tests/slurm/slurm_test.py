@@ -138,7 +138,7 @@ class WithMpi(unittest.TestCase):
         if shutil.which(f"mpicc.{name}") is None:
             self.skipTest(f"mpicc.{name} is not installed")
         target, library = SLURM.folder / f"{name}_ranks", BIN.parent / "lib/libbootstrap_steps.so"
-        source = Path(__file__).parents[1] / "process/bootstrap_ranks.c"
+        source = Path(__file__).parents[1] / "process/programs/bootstrap_ranks.c"
         command = [f"mpicc.{name}", "-DWITH_MPI", "-o", str(target), str(source), str(library)]
         command.append(f"-Wl,-rpath,{library.parent}")
         subprocess.run(command, timeout=240, check=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import typer
+from omnipgas_tools import __version__
 from omnipgas_tools.report import comparison
 
 from . import common
@@ -163,7 +164,7 @@ def test_the_table_has_every_result(page: Path, measured: list[Path]) -> None:
     text = page.with_suffix(".md").read_text()
     for size in ("8 B", "4 KiB", "64 KiB"):
         assert f"| put + flag, {size}, us one way | 1 thread | 2 threads |" in text
-    assert [line for line in text.splitlines() if line.startswith("| `ompl` | 0.1.0 |")]
+    assert [line for line in text.splitlines() if line.startswith(f"| `ompl` | {__version__} |")]
     with page.with_suffix(".csv").open(newline="") as file:
         table = list(csv.DictReader(file))
     rows = [row for path in measured for row in json.loads(path.read_text())["results"]]
