@@ -15,7 +15,8 @@ namespace {
 // A worker without work spins for so long, then yields so often, then sleeps. A yield on a core that other programs use costs a
 // turn of theirs, milliseconds: what comes within the time of a message or of a short task must not cost one. Where the job
 // has more threads than cores, whoever is awaited may need this one, so it spins no longer than a change of threads takes.
-constexpr auto kSpin = std::chrono::microseconds(30);
+constexpr auto kSpin =
+    std::chrono::milliseconds(3);  // a time slice, in which the awaited rank may get its core
 constexpr auto kSpinIfCrowded = std::chrono::microseconds(1);
 constexpr int kLooksAClock = 8;  // between two looks at the clock
 constexpr int kYields = 32;
