@@ -177,6 +177,7 @@ class Idleness {
  public:
   explicit Idleness(const Runtime& r) : limit_(r.crowded ? kSpinIfCrowded : kSpin) {}
 
+  [[nodiscard]] bool began() const { return looks_ != 0; }
   // Found nothing once more.
   void pass(Runtime& r, Worker& worker) {
     if (!spun_) return spin();
@@ -209,7 +210,11 @@ class Idleness {
 Task* next(Runtime& r, Worker& worker) {
   progress_beside_work(worker);
   for (Idleness idleness(r);;) {
-    if (Task* const task = look(r, worker)) return task;
+    if (Task* const task = look(r, worker)) {
+      // It may have taken the signal that was for a thread which sleeps.
+      if (idleness.began() && anything(r)) wake_one(r);
+      return task;
+    }
     if (r.stopping.load(std::memory_order_acquire)) return nullptr;
     if (progress(worker)) continue;
     idleness.pass(r, worker);
