@@ -24,6 +24,13 @@ void woken(void*, int code) {
   // Whoever makes progress may have taken the signal that was to wake another thread.
   const Worker* const worker = this_worker();
   const bool for_another = r->sleep.in_layer.load() && (worker == nullptr || !worker->in_layer);
+  // If it has nothing else to do, it looks for the work itself: handed back, it would take the signal again and again until the
+  // other thread has got a core.
+  if (for_another && worker != nullptr && worker->takes_next && !r->stopping.load()) {
+    const std::lock_guard lock(r->sleep.mutex);
+    r->sleep.signalled = false;
+    return;
+  }
   if (code == OMPL_OK && for_another) ompl_put_word(r->rank, r->wake_word);
 }
 

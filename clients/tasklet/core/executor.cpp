@@ -15,7 +15,8 @@ namespace {
 // A worker without work spins for so long, then yields so often, then sleeps. A yield on a core that other programs use costs a
 // turn of theirs, milliseconds: what comes within the time of a message or of a short task must not cost one. Where the job
 // has more threads than cores, whoever is awaited may need this one, so it spins no longer than a change of threads takes.
-constexpr auto kSpin = std::chrono::microseconds(30);
+constexpr auto kSpin =
+    std::chrono::milliseconds(3);  // a time slice, in which the awaited rank may get its core
 constexpr auto kSpinIfCrowded = std::chrono::microseconds(1);
 constexpr int kLooksAClock = 8;  // between two looks at the clock
 constexpr int kYields = 32;
@@ -176,6 +177,7 @@ class Idleness {
  public:
   explicit Idleness(const Runtime& r) : limit_(r.crowded ? kSpinIfCrowded : kSpin) {}
 
+  [[nodiscard]] bool began() const { return looks_ != 0; }
   // Found nothing once more.
   void pass(Runtime& r, Worker& worker) {
     if (!spun_) return spin();
@@ -208,7 +210,11 @@ class Idleness {
 Task* next(Runtime& r, Worker& worker) {
   progress_beside_work(worker);
   for (Idleness idleness(r);;) {
-    if (Task* const task = look(r, worker)) return task;
+    if (Task* const task = look(r, worker)) {
+      // It may have taken the signal that was for a thread which sleeps.
+      if (idleness.began() && anything(r)) wake_one(r);
+      return task;
+    }
     if (r.stopping.load(std::memory_order_acquire)) return nullptr;
     if (progress(worker)) continue;
     idleness.pass(r, worker);
