@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from omnipgas_tools.libraries import build_workers, catalog
 
-TABLE = Path(__file__).parents[2] / "bench" / "peers.toml"
+TABLE = Path(__file__).parents[3] / "bench" / "peers.toml"
 
 
 def test_the_table_has_the_libraries_in_order_and_each_setting_its_source() -> None:

@@ -60,7 +60,7 @@ with Worker(built("raw"), threads=2, size=64) as worker:
     print(*(hello["pid"] for hello in worker.hello.values()), flush=True)
     worker.pingpong("put", 64, 1 << 40, 60, 120)
 """
-    folder = Path(__file__).parents[1]
+    folder = Path(__file__).parents[2]
     with subprocess.Popen(
         [sys.executable, "-c", program], cwd=folder, stdout=subprocess.PIPE, text=True,
         env={**os.environ, "TMPDIR": str(tmp_path)},  # where it leaves its folder
