@@ -30,7 +30,7 @@ def test_it_publishes_and_goes_on(tmp_path: Path) -> None:
     said = ["", ""]
     for turn in range(2):
         done = subprocess.run(line, check=True, timeout=LIMIT, capture_output=True, text=True)
-        said[turn] = " ".join(done.stderr.split())
+        said[turn] = " ".join((done.stdout + done.stderr).split())
     assert "were kept" not in said[0] and said[1].count("were kept") == 2  # the second one measures nothing anew
     page = (tmp_path / "docs" / "hosts.md").read_text()
     assert "A test." in page and "| `ompl sockets` |" in page and "| `sockets sockets` |" in page
@@ -48,6 +48,6 @@ def test_threads_share_sockets_under_a_lock() -> None:
     with Worker(locked, threads=8, size=100_000) as worker:
         for op in locked.library.ops:
             for size in (4, 5_000, 100_000):
-                assert worker.pingpong(op, size, 5, 20.0, 20).count == 80
-                assert worker.flow(op, size, 20, 0.01, 20).rate > 0
+                assert worker.pingpong(op, size, 5, LIMIT, LIMIT).count == 40
+                assert worker.flow(op, size, 20, 0.01, LIMIT).rate > 0
         assert worker.hello[0]["transport"] == "sockets under a lock"
