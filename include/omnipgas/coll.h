@@ -192,7 +192,8 @@ OMPL_API int ompl_request_start(ompl_ctx* ctx, ompl_request* request);
  * started, are complete. */
 OMPL_API int ompl_request_test(ompl_ctx* ctx, ompl_request** request);
 
-/* Waits until the collective is complete; further error: OMPL_ERR_TIMEOUT, and it goes on. Else as ompl_request_test(). */
+/* Waits until the collective is complete: OMPL_OK, or the error it ended with; further error: OMPL_ERR_TIMEOUT, and it
+ * goes on. *request becomes NULL as by ompl_request_test(). */
 OMPL_API int ompl_request_wait(ompl_ctx* ctx, ompl_request** request, int64_t timeout_ns);
 
 /* Waits until `count` collectives are complete. Returns the first error, if any, all being over. */
