@@ -13,7 +13,7 @@ SYN, WINDOW, TTL = 0x02, 64240, 64
 
 
 def checksum(data: bytes) -> int:
-    """Of the Internet (RFC 1071)."""
+    """The checksum of the Internet (RFC 1071)."""
     total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
     total = (total >> 16) + (total & 0xFFFF)
     return ~(total + (total >> 16)) & 0xFFFF

@@ -49,7 +49,7 @@ class Layout:
         return f"{self.ranks}x{self.threads}"
 
     def rounds(self, waits: int) -> int:
-        """Of each thread for so many waits."""
+        """Rounds of each thread for so many waits."""
         everybody = self.ranks * self.threads
         return -(-min(waits, PIECE) // everybody)
 

@@ -75,7 +75,7 @@ PRIF_API void ompl_prif_sync_images(void* team, int64_t count, const int* images
        "sync images");
 }
 
-// Of a team without its image 1, which divides the team's heap, nothing can be allocated.
+// Nothing can be allocated in a team without its image 1, which divides the team's heap.
 PRIF_API void ompl_prif_tell(void* data, std::size_t bytes, void* team) {
   const InTeam in(team);
   const int code = caf::co_tell(data, bytes, 1);

@@ -53,7 +53,7 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def lengths(text: str) -> list[str]:
-    """Of the rows of a benchmark's table: the bytes, and what its check says."""
+    """The bytes of each row of a benchmark's table, and what its check says."""
     rows = [line.split() for line in text.splitlines() if re.match(r"\s*\d", line)]
     return [f"{row[0]} {row[-1] if row[-1].isalpha() else ''}" for row in rows]
 

@@ -44,7 +44,7 @@ def once(launch: str, program: Path, pes: int, seconds: float) -> Times:
 
 
 def interval(values: list[float]) -> tuple[float, float]:
-    """Of the median, 95 %."""
+    """The 95 % interval of the median."""
     source = random.Random(1)
     medians = sorted(statistics.median(source.choices(values, k=len(values))) for _ in range(DRAWS))
     return medians[DRAWS // 40], medians[-DRAWS // 40]

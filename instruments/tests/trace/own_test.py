@@ -137,7 +137,7 @@ def test_calls_functions_and_replies_are_recorded(remote: Path) -> None:
 
 def test_calls_and_their_replies_are_messages(remote: Path) -> None:
     found = predict(remote)
-    # Of two: an allocation, three registrations and the team of all; two calls with replies, one without, the call
+    # Two ranks have an allocation, three registrations and the team of all; two calls with replies, one without, the call
     # back, two signals.
     assert found["messages"] == 5 * 2 + 2 * 2 + 1 + 1 + 2
     assert found["unmatched_count"] == 0

@@ -6,7 +6,7 @@ namespace ompl::calls {
 
 struct FunctionContext;
 
-// Of the function that this thread runs. Initial-exec: every poll looks at both.
+// The state of the function that this thread runs. Initial-exec: every poll looks at both.
 [[gnu::tls_model("initial-exec")]] inline thread_local constinit FunctionContext* t_function = nullptr;
 [[gnu::tls_model("initial-exec")]] inline thread_local constinit bool t_without_functions = false;
 inline bool in_function() { return t_function != nullptr; }

@@ -90,8 +90,8 @@ def _compared(outcome: Outcome, series: Series, cell: Cell, samples: Mapping[int
 
 
 def conclusions(rows: Sequence[Result]) -> list[str]:
-    """Of the rows of one table: for each library, algorithm and mode at which sizes the same work takes less time than
-    without progress, and at which more: where the 95 % interval of their ratio does not contain 1."""
+    """What the rows of one table say: for each library, algorithm and mode at which sizes the same work takes less time
+    than without progress, and at which more: where the 95 % interval of their ratio does not contain 1."""
     said = []
     for library, algorithm, mode in dict.fromkeys((row["library"], row["algorithm"], row["mode"]) for row in rows):
         mine = [row for row in rows if (row["library"], row["algorithm"], row["mode"]) == (library, algorithm, mode)]

@@ -15,7 +15,7 @@ BEFORE, AFTER = "799429aa", "a54ae5af"  # the tree was put in order between thes
 
 
 def lines(commit: str) -> int:
-    """Of the text files of a commit."""
+    """How many lines the text files of a commit have."""
     counts = output(["git", "-C", CHECKOUT, "grep", "-Ic", "", commit, "--", *FOLDERS], 60)
     return sum(int(line.rpartition(":")[2]) for line in counts.splitlines())
 
@@ -30,7 +30,7 @@ def tree(_: Bench, targets: Sequence[Target]) -> Iterator[Target]:
 
 
 def check(bench: Bench, targets: Sequence[Target]) -> Iterator[Target]:
-    """Of the last `make check` of this build folder."""
+    """What the last `make check` of this build folder took."""
     try:
         last = json.loads((bench.build / "results/check.json").read_text())
     except FileNotFoundError:

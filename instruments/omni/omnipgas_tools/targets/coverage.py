@@ -47,7 +47,7 @@ class Suite:
     ranks: int = 0  # of a job of the process rules; 0: there is none
 
 
-# Of the tests that passed on Soft-RoCE on 29 November 2026, in the small virtual machine, those noted by name.
+# Tests noted by name that passed on Soft-RoCE on 29 November 2026, in the small virtual machine.
 RUN_ON_SOFT_ROCE = ("Calls_", "Packing_", "LocalMemory_", "TeamMemory_", "Adoption_", "MemoryWaits_", "ProgressThread_",
                     "Atomics_", "Order_", "Quiet_", "Fence_", "SharedContext_", "Nonblocking_ASource",
                     "Job_R29_")  # fmt: skip
@@ -107,7 +107,7 @@ class Part:
 
     @classmethod
     def of(cls, report: Mapping[str, Any]) -> "Part":
-        """Of a report of gcovr."""
+        """What a report of gcovr says."""
         part = cls(set(), {})
         for file in report["files"]:
             for function in file["functions"]:

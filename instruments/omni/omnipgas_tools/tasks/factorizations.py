@@ -24,7 +24,7 @@ RANKS = (1, 2)
 
 
 def sizes(text: str) -> list[Size]:
-    """Of a comma-separated list of ROWSxTILE. Raises ValueError."""
+    """The sizes in a comma-separated list of ROWSxTILE. Raises ValueError."""
     found = []
     for word in text.split(","):
         rows, times, tile = word.strip().partition("x")
@@ -73,7 +73,7 @@ def measure(
 
 
 def rows(solved: Sequence[Solves]) -> list[Result]:
-    """Of the result file: seconds of each round, their median and its 95 % interval."""
+    """What the result file has: seconds of each round, their median and its 95 % interval."""
     found: list[Result] = []
     for one, row in zip(solved, cholesky.rows(list(solved)), strict=True):
         middle = stats.median_interval(one.rounds).to_json() if cholesky.works(one) else None

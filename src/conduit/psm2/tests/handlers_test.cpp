@@ -43,7 +43,7 @@ TEST(Psm2Opening, WithoutALimitThereIsNoEndpoint) {
   FakePsm2::reset();
 }
 
-// Of several ranks in one process, which are threads.
+// A world of several ranks in one process, which are threads.
 TEST(Psm2Opening, NobodyAsksForLimitsWhileAnotherOpens) {
   FakePsm2::reset();
   const Library library = FakePsm2::library();
