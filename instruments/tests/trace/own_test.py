@@ -137,8 +137,8 @@ def test_calls_functions_and_replies_are_recorded(remote: Path) -> None:
 
 def test_calls_and_their_replies_are_messages(remote: Path) -> None:
     found = predict(remote)
-    # Two ranks have an allocation, three registrations and the team of all; two calls with replies, one without, the call
-    # back, two signals.
+    # Both ranks meet in an allocation, three registrations and the team of all; then come two calls with replies, one
+    # without, the call back, two signals.
     assert found["messages"] == 5 * 2 + 2 * 2 + 1 + 1 + 2
     assert found["unmatched_count"] == 0
     assert found["not_modelled"] == {"OmplTeamAlloc": 2, "OmplTeamFree": 2, "OmplLocalAlloc": 1, "OmplLocalFree": 1}
